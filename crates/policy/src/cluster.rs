@@ -1,0 +1,321 @@
+//! The servers and the books of their load: what every policy reads and only the driver writes.
+//!
+//! Because the driver counts (relay, kernel tables and simulator alike), a policy cannot miscount.
+
+use crate::{Instant, Load, ServerId};
+use core::time::Duration;
+
+/// Full warmth: a server that takes its whole share.
+pub const WARM: u16 = 256;
+
+/// Whether a server takes new requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It takes new requests.
+    Up,
+    /// It failed its checks.
+    Down,
+    /// It answered badly and is left alone for a while; used when too few servers are up (panic).
+    Ejected,
+    /// It finishes what it has and gets nothing new.
+    Draining,
+    /// It was removed; its slot is freed when its last request ends.
+    Left,
+}
+
+/// What a server says of itself (an agent's report), or what a probe learnt.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Report {
+    /// When it was true.
+    pub at: Instant,
+    /// Busy share of the CPU, 0 to 1.
+    pub cpu: f64,
+    /// Busy share of the disk, 0 to 1.
+    pub disk: f64,
+    /// Requests waiting for or using the disk.
+    pub disk_queue: u32,
+    /// Requests being served, from whichever front-end.
+    pub active: u32,
+    /// Median latency of recent requests.
+    pub latency: Duration,
+}
+
+impl Report {
+    /// The busiest component's share, 0 to 1.
+    pub fn utilisation(&self) -> f64 {
+        self.cpu.max(self.disk)
+    }
+}
+
+/// What one joins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// A stable name: hash policies place servers by it, so that a server that comes back under
+    /// another address keeps its targets.
+    pub name: Box<str>,
+    /// Share relative to the other servers, at least 1.
+    pub weight: u32,
+    /// Requests it works on at once without visible delay; the `auto` thresholds follow it.
+    pub capacity: Option<u32>,
+}
+
+/// One server, as policies see it.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its slot.
+    pub id: ServerId,
+    /// Name, weight and capacity.
+    pub spec: Spec,
+    /// Whether it takes new requests.
+    pub state: State,
+    /// How far its slow start has come, 1..=[`WARM`].
+    pub warmth: u16,
+    /// Work given and not finished.
+    pub load: Load,
+    /// Serial number of the last assignment: ties go to the server not chosen for longest.
+    pub chosen: u64,
+    /// The last report, if it reports at all.
+    pub report: Option<Report>,
+    /// Requests ever begun.
+    pub begun: u64,
+    usable: bool,
+    /// Integral of load over time, in load units times nanoseconds, up to `counted_at`.
+    load_ns: u128,
+    counted_at: Instant,
+}
+
+impl Server {
+    /// Weight as it counts now: the configured one reduced by slow start. Unit: weight x [`WARM`].
+    pub fn share(&self) -> u64 {
+        u64::from(self.spec.weight) * u64::from(self.warmth)
+    }
+
+    /// Mean load since it joined, in requests.
+    pub fn load_mean(&self, joined: Instant, now: Instant) -> f64 {
+        let open_ns = u128::from(self.load.0) * u128::from(now.0.saturating_sub(self.counted_at.0));
+        let span_ns = now.since(joined).as_nanos().max(1);
+        (self.load_ns + open_ns) as f64 / span_ns as f64 / Load::ONE.0 as f64
+    }
+
+    fn count(&mut self, now: Instant) {
+        let span_ns = now.0.saturating_sub(self.counted_at.0);
+        self.load_ns += u128::from(self.load.0) * u128::from(span_ns);
+        self.counted_at = self.counted_at.max(now);
+    }
+}
+
+/// The servers of one cluster and their books.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    slots: Vec<Option<Server>>,
+    usable: Vec<ServerId>,
+    /// Largest share among usable servers: what "full weight" means.
+    share_max: u64,
+    total: Load,
+    epoch: u64,
+    serial: u64,
+    panic_share: f64,
+    panic: bool,
+}
+
+impl Cluster {
+    /// No servers. Below `panic_share` (0 to 1) of the servers up, those that were ejected for bad
+    /// answers are used all the same: the whole load on the few others would take them down too.
+    pub fn new(panic_share: f64) -> Self {
+        Self { panic_share, ..Self::default() }
+    }
+
+    /// Adds a server and returns its slot; `None` when all 65,536 slots are taken.
+    pub fn join(&mut self, spec: Spec, state: State, now: Instant) -> Option<ServerId> {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        let id = ServerId(u16::try_from(free).ok()?);
+        self.serial += 1;
+        let server = Server {
+            id,
+            spec: Spec { weight: spec.weight.max(1), ..spec },
+            state,
+            warmth: WARM,
+            load: Load::ZERO,
+            chosen: self.serial,
+            report: None,
+            begun: 0,
+            usable: false,
+            load_ns: 0,
+            counted_at: now,
+        };
+        if free == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[free] = Some(server);
+        self.recount();
+        Some(id)
+    }
+
+    /// Removes a server: no policy may choose it again. Its slot is free when its work has ended.
+    pub fn leave(&mut self, id: ServerId) {
+        let Some(server) = self.server_mut(id) else { return };
+        server.state = State::Left;
+        if server.load == Load::ZERO {
+            self.slots[id.index()] = None;
+        }
+        self.recount();
+    }
+
+    /// Changes whether a server takes new requests. A server that left stays gone.
+    pub fn set_state(&mut self, id: ServerId, state: State) {
+        if let Some(server) = self.server_mut(id)
+            && server.state != state
+            && server.state != State::Left
+        {
+            server.state = state;
+            self.recount();
+        }
+    }
+
+    /// Changes a server's share: `weight` at least 1, `warmth` 1..=[`WARM`].
+    pub fn set_share(&mut self, id: ServerId, weight: u32, warmth: u16) {
+        let (weight, warmth) = (weight.max(1), warmth.clamp(1, WARM));
+        if let Some(server) = self.server_mut(id)
+            && (server.spec.weight, server.warmth) != (weight, warmth)
+        {
+            server.spec.weight = weight;
+            server.warmth = warmth;
+            self.recount();
+        }
+    }
+
+    /// Stores what a server said of itself.
+    pub fn set_report(&mut self, id: ServerId, report: Report) {
+        if let Some(server) = self.server_mut(id) {
+            server.report = Some(report);
+        }
+    }
+
+    /// Adds `amount` to a server's load: a request was given to it.
+    pub fn begin(&mut self, id: ServerId, amount: Load, now: Instant) {
+        self.serial += 1;
+        let serial = self.serial;
+        let server = self.server_mut(id).expect("work begins only on a server of the cluster");
+        server.count(now);
+        server.load = server.load.plus(amount);
+        server.chosen = serial;
+        server.begun += 1;
+        self.total = self.total.plus(amount);
+    }
+
+    /// Takes back `amount` that [`Cluster::begin`] added.
+    pub fn end(&mut self, id: ServerId, amount: Load, now: Instant) {
+        let server = self.server_mut(id).expect("a slot is kept until its last request ends");
+        assert!(server.load >= amount, "every end has its begin");
+        server.count(now);
+        server.load = Load(server.load.0 - amount.0);
+        if server.load == Load::ZERO && server.state == State::Left {
+            self.slots[id.index()] = None;
+        }
+        self.total = Load(self.total.0 - amount.0);
+    }
+
+    /// The servers that may be chosen, by slot. Empty when none is up.
+    pub fn usable(&self) -> &[ServerId] {
+        &self.usable
+    }
+
+    /// Whether `id` may be chosen.
+    pub fn is_usable(&self, id: ServerId) -> bool {
+        self.server(id).is_some_and(|server| server.usable)
+    }
+
+    /// The server in a slot.
+    pub fn server(&self, id: ServerId) -> Option<&Server> {
+        self.slots.get(id.index())?.as_ref()
+    }
+
+    /// All servers, those that are down or draining too, by slot.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.slots.iter().flatten()
+    }
+
+    /// One more than the highest slot in use: the length of per-server arrays.
+    pub fn slot_count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The load of a server; zero if there is none.
+    pub fn load(&self, id: ServerId) -> Load {
+        self.server(id).map_or(Load::ZERO, |server| server.load)
+    }
+
+    /// The load of a server as it would be if it had the largest share: a server of half the
+    /// weight, or half warmed up, feels twice as loaded. What thresholds are compared with.
+    pub fn pressure(&self, id: ServerId) -> Load {
+        let Some(server) = self.server(id) else { return Load::MAX };
+        if server.share() == self.share_max {
+            return server.load;
+        }
+        server.load.scaled(self.share_max, server.share().max(1))
+    }
+
+    /// The largest load of `id` whose [`Cluster::pressure`] is at most `pressure`.
+    pub fn load_at(&self, id: ServerId, pressure: Load) -> Load {
+        let Some(server) = self.server(id) else { return Load::ZERO };
+        if server.share() == self.share_max || pressure == Load::MAX {
+            return pressure;
+        }
+        pressure.scaled(server.share(), self.share_max.max(1))
+    }
+
+    /// The usable server with the least pressure; ties go to the one not chosen for longest.
+    pub fn least_loaded(&self) -> Option<ServerId> {
+        self.least_loaded_of(self.usable.iter().copied())
+    }
+
+    /// The same among `ids`, of which those that may not be chosen are passed over.
+    pub fn least_loaded_of(&self, ids: impl IntoIterator<Item = ServerId>) -> Option<ServerId> {
+        let rank = |id: &ServerId| {
+            (self.pressure(*id), self.server(*id).map_or(u64::MAX, |server| server.chosen))
+        };
+        ids.into_iter().filter(|id| self.is_usable(*id)).min_by_key(rank)
+    }
+
+    /// Work given to all servers and not finished.
+    pub fn total(&self) -> Load {
+        self.total
+    }
+
+    /// The sum of the usable servers' shares.
+    pub fn share_total(&self) -> u64 {
+        self.usable.iter().filter_map(|id| self.server(*id)).map(Server::share).sum()
+    }
+
+    /// A number that changes whenever a server joins, leaves, changes state or changes share.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether ejections are being ignored because too few servers are up.
+    pub fn panic(&self) -> bool {
+        self.panic
+    }
+
+    fn server_mut(&mut self, id: ServerId) -> Option<&mut Server> {
+        self.slots.get_mut(id.index())?.as_mut()
+    }
+
+    fn recount(&mut self) {
+        self.epoch += 1;
+        let count = |state| self.slots.iter().flatten().filter(|s| s.state == state).count();
+        let (up, down, ejected) = (count(State::Up), count(State::Down), count(State::Ejected));
+        let all = (up + down + ejected) as f64;
+        self.panic = ejected > 0 && (up as f64) < self.panic_share * all;
+        self.usable.clear();
+        self.share_max = 0;
+        for server in self.slots.iter_mut().flatten() {
+            server.usable =
+                server.state == State::Up || (self.panic && server.state == State::Ejected);
+            if server.usable {
+                self.usable.push(server.id);
+                self.share_max = self.share_max.max(server.share());
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The driver of a policy: asks it, tells it, and keeps the books.
+//!
+//! The switch has one desk behind one lock; the simulator has one; a dispatcher has one. So they
+//! decide alike and count alike.
+
+use crate::{
+    Assignment, Change, Cluster, Dice, Ended, Instant, Load, Policy, Report, Request, ServerId,
+    Spec, State, Why,
+};
+use core::time::Duration;
+
+/// A policy, its cluster and its dice.
+pub struct Desk {
+    policy: Box<dyn Policy>,
+    cluster: Cluster,
+    dice: Dice,
+}
+
+/// The receipt for work that was given to a server: hand it back to [`Desk::finish`] exactly once.
+#[must_use = "a ticket that is dropped is a load that never ends"]
+#[derive(Debug)]
+pub struct Ticket {
+    /// Who has the work.
+    pub server: ServerId,
+    /// The question it came from.
+    pub request: Request,
+    amount: Load,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// When.
+    pub at: Instant,
+    /// Whether the server did its part: false for refused connections, resets and 5xx.
+    pub ok: bool,
+    /// Time to the first byte of the reply, where one was seen.
+    pub first_byte: Option<Duration>,
+}
+
+/// What a policy would answer and how it sees the candidates.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The answer it would give now; `None` when no server is up.
+    pub answer: Option<Assignment>,
+    /// Each usable server with its cost to the policy (lower is better) where it compares costs.
+    pub candidates: Vec<(ServerId, Option<f64>)>,
+}
+
+impl Desk {
+    /// A desk without servers.
+    pub fn new(policy: Box<dyn Policy>, cluster: Cluster, seed: u64) -> Self {
+        let mut desk = Self { policy, cluster, dice: Dice::new(seed) };
+        desk.introduce();
+        desk
+    }
+
+    /// Replaces the policy; the books stay. The new one is told of every server.
+    pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
+        self.policy = policy;
+        self.introduce();
+    }
+
+    /// Asks the policy and writes the answer down at once. Servers in `avoid` failed this very
+    /// request before: when the policy insists on one, the least loaded other server serves.
+    /// `None`: no server may be chosen.
+    pub fn assign(
+        &mut self,
+        request: &Request,
+        avoid: &[ServerId],
+    ) -> Option<(Assignment, Ticket)> {
+        let mut answer = self.policy.decide(request, &self.cluster, &mut self.dice)?;
+        debug_assert!(self.cluster.is_usable(answer.server), "{answer:?}");
+        self.policy.commit(request, &answer, &self.cluster);
+        if avoid.contains(&answer.server) {
+            let others = self.cluster.usable().iter().copied().filter(|id| !avoid.contains(id));
+            let server = self.cluster.least_loaded_of(others)?;
+            answer = Assignment { cache: answer.cache, ..Assignment::new(server, Why::Retry) };
+        } else if self.cluster.panic()
+            && self.cluster.server(answer.server).is_some_and(|s| s.state != State::Up)
+        {
+            answer.why = Why::Panic;
+        }
+        let ticket = self.begin(answer.server, request, Load::ONE);
+        Some((answer, ticket))
+    }
+
+    /// Writes down work that was given without asking, such as a decision that a guard covers or
+    /// the share of a batch.
+    pub fn begin(&mut self, server: ServerId, request: &Request, amount: Load) -> Ticket {
+        self.cluster.begin(server, amount, request.at);
+        self.policy.begun(server, request);
+        Ticket { server, request: *request, amount }
+    }
+
+    /// Writes down that work has ended.
+    pub fn finish(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.cluster.end(ticket.server, ticket.amount, outcome.at);
+        let ended = Ended {
+            server: ticket.server,
+            class: ticket.request.class,
+            at: outcome.at,
+            took: outcome.at.since(ticket.request.at),
+            first_byte: outcome.first_byte,
+            ok: outcome.ok,
+        };
+        self.policy.ended(&ended, &self.cluster);
+    }
+
+    /// What would be answered now, without answering: nothing changes, not even the dice.
+    pub fn explain(&self, request: &Request) -> Explanation {
+        let answer = self.policy.decide(request, &self.cluster, &mut self.dice.clone());
+        let usable = self.cluster.usable().iter();
+        let cost = |id: &ServerId| (*id, self.policy.cost(*id, request, &self.cluster));
+        Explanation { answer, candidates: usable.map(cost).collect() }
+    }
+
+    /// Adds a server; `None` when every slot is taken.
+    pub fn join(&mut self, spec: Spec, state: State, now: Instant) -> Option<ServerId> {
+        let id = self.cluster.join(spec, state, now)?;
+        self.policy.changed(Change::Joined(id), &self.cluster);
+        Some(id)
+    }
+
+    /// Removes a server; nothing may map to it afterwards.
+    pub fn leave(&mut self, id: ServerId) {
+        self.cluster.leave(id);
+        self.policy.changed(Change::Left(id), &self.cluster);
+    }
+
+    /// Changes whether a server takes new requests.
+    pub fn set_state(&mut self, id: ServerId, state: State) {
+        self.cluster.set_state(id, state);
+        self.policy.changed(Change::State(id, state), &self.cluster);
+    }
+
+    /// Changes a server's weight and how far its slow start has come.
+    pub fn set_share(&mut self, id: ServerId, weight: u32, warmth: u16) {
+        self.cluster.set_share(id, weight, warmth);
+        self.policy.changed(Change::Share(id), &self.cluster);
+    }
+
+    /// Stores a server's report and tells the policy.
+    pub fn report(&mut self, id: ServerId, report: Report) {
+        if self.cluster.server(id).is_some() {
+            self.cluster.set_report(id, report);
+            self.policy.reported(id, &report, &self.cluster);
+        }
+    }
+
+    /// The books, to read.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The policy, to read its gauges.
+    pub fn policy(&self) -> &dyn Policy {
+        self.policy.as_ref()
+    }
+
+    fn introduce(&mut self) {
+        let ids: Vec<_> = self.cluster.servers().map(|server| server.id).collect();
+        for id in ids {
+            self.policy.changed(Change::Joined(id), &self.cluster);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! WHO SERVES: the policies of a content-aware web switch, as pure values.
+//!
+//! A policy is *asked* ([`Policy::decide`]) and *told* ([`Policy::commit`], [`Policy::begun`],
+//! [`Policy::ended`], [`Policy::changed`], [`Policy::reported`]). Time, randomness and the books
+//! of load arrive as arguments, so the switch, the dispatcher and the simulator run the same
+//! objects. Each policy is one file that cites its paper and one row of [`POLICIES`].
+
+mod cluster;
+mod desk;
+
+mod params;
+mod request;
+mod rotation;
+
+mod units;
+
+pub use cluster::{Cluster, Report, Server, Spec, State, WARM};
+pub use desk::{Desk, Explanation, Outcome, Ticket};
+pub use params::{Kind, Param, ParamError, Params, Value};
+pub use request::{Assignment, Expect, Guard, Request, Why};
+
+pub use units::{Class, Dice, Instant, Load, ServerId, TargetId};
+
+use core::time::Duration;
+
+/// A strategy that chooses a server.
+pub trait Policy: Send {
+    /// Chooses among [`Cluster::usable`]; `None` exactly when that is empty. Changes nothing: the
+    /// same question may be asked again, for an explanation or to check a guard.
+    fn decide(&self, request: &Request, cluster: &Cluster, dice: &mut Dice) -> Option<Assignment>;
+
+    /// Takes note of an answer that [`Policy::decide`] just gave: advance the rotation, map the
+    /// target, use up the probe. Called before the books count the request.
+    fn commit(&mut self, _request: &Request, _answer: &Assignment, _cluster: &Cluster) {}
+
+    /// A request was given to `server`: the one answered, or another one on a retry.
+    fn begun(&mut self, _server: ServerId, _request: &Request) {}
+
+    /// A request has ended.
+    fn ended(&mut self, _ended: &Ended, _cluster: &Cluster) {}
+
+    /// The cluster has changed; `cluster` shows it after the change.
+    fn changed(&mut self, _change: Change, _cluster: &Cluster) {}
+
+    /// A server has reported its load.
+    fn reported(&mut self, _server: ServerId, _report: &Report, _cluster: &Cluster) {}
+
+    /// What choosing `server` would cost for this request, in the policy's own unit, lower being
+    /// better; `None` for a policy that does not compare costs.
+    fn cost(&self, _server: ServerId, _request: &Request, _cluster: &Cluster) -> Option<f64> {
+        None
+    }
+
+    /// Moves the targets whose mapping was dropped for lack of room since the last call, and for
+    /// which a guard may be held somewhere, into `into`. Kept only after `Policy::keep_forgotten`.
+    fn forgotten(&mut self, _into: &mut Vec<TargetId>) {}
+
+    /// Starts (or stops) remembering what [`Policy::forgotten`] returns.
+    fn keep_forgotten(&mut self, _keep: bool) {}
+
+    /// Size of the target table, for policies that have one.
+    fn gauges(&self) -> Gauges {
+        Gauges::default()
+    }
+}
+
+/// What a policy is told at the end of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Who had it.
+    pub server: ServerId,
+    /// Its class.
+    pub class: Class,
+    /// When it ended.
+    pub at: Instant,
+    /// From the question to the end.
+    pub took: Duration,
+    /// From the question to the first byte of the reply, where one was seen.
+    pub first_byte: Option<Duration>,
+    /// Whether the server did its part.
+    pub ok: bool,
+}
+
+/// What happened to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A server is new.
+    Joined(ServerId),
+    /// A server is gone: nothing may map to it, for its slot may be given to another.
+    Left(ServerId),
+    /// A server went up, down, or is draining.
+    State(ServerId, State),
+    /// A server's weight or warmth changed.
+    Share(ServerId),
+}
+
+/// Sizes to watch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Targets in the table.
+    pub targets: usize,
+    /// Targets mapped to more than one server.
+    pub replicated: usize,
+}
+
+/// A row of [`POLICIES`].
+pub struct Entry {
+    /// Its name on the command line and in the configuration.
+    pub name: &'static str,
+    /// Other names under which users know it.
+    pub aliases: &'static [&'static str],
+    /// One sentence: the rule.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+    /// What can be set.
+    pub params: &'static [Param],
+    /// Makes one from parameters of this row.
+    pub build: fn(&Params) -> Box<dyn Policy>,
+}
+
+/// Every policy there is: the only list. Help, configuration, documentation, the demonstration and
+/// the conformance tests read it.
+pub const POLICIES: &[Entry] = &[];
+
+/// The row called `name`, or that has it as an alias.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    POLICIES.iter().find(|entry| entry.name == name || entry.aliases.contains(&name))
+}

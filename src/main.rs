@@ -1,0 +1,2 @@
+//! The program `baton`.
+fn main() {}
