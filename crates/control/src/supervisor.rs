@@ -1,0 +1,214 @@
+//! The supervisor: decides which servers take new requests, and tells the switch.
+//!
+//! Four facts make a server's state, the first that holds decides: the operator drains it; it
+//! fails its checks; it is ejected for failed requests; else it is up. The pure parts decide
+//! ([`crate::health`], [`crate::ejection`], [`crate::slow_start`]); here is who asks them, when.
+//! Everything is kept by server name, so that a reload keeps what is known of servers that stay.
+
+mod roster;
+mod rounds;
+
+use crate::ejection::{EjectionRule, Feed};
+use crate::events::{Event, Events, Log};
+use crate::health::HealthRule;
+use crate::probe::Probe;
+use crate::view::{ServerReport, ServerState, ServerView, Standing};
+use crate::{Refusal, Switch};
+use roster::Roster;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// A server to look after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSpec {
+    /// Its stable name, the same as in [`ServerView`].
+    pub name: String,
+    /// Where it is checked: `host:port`.
+    pub address: String,
+    /// How it is checked; `None`: it counts as well.
+    pub check: Option<Check>,
+    /// When real requests that fail take it out.
+    pub ejection: EjectionRule,
+    /// How long a server that comes back, or joins a running switch, takes to get its full share.
+    pub slow_start: Duration,
+}
+
+/// How a server is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What it is asked.
+    pub probe: Probe,
+    /// From the end of one check to the start of the next, give or take a tenth.
+    pub interval: Duration,
+    /// How long it has to answer.
+    pub time_max: Duration,
+    /// How many verdicts change its health.
+    pub rule: HealthRule,
+}
+
+impl Check {
+    /// `probe` with the intervals and limits users of HAProxy know: every 2 s, 2 s to answer.
+    pub fn new(probe: Probe) -> Self {
+        let span = Duration::from_secs(2);
+        Self { probe, interval: span, time_max: span, rule: HealthRule::default() }
+    }
+}
+
+/// Decides which servers take new requests. Its methods may be called from any thread;
+/// [`Supervisor::run`] does the waiting.
+pub struct Supervisor {
+    switch: Arc<dyn Switch>,
+    books: Mutex<Books>,
+    /// Wakes [`Supervisor::run`]: servers were changed, or one is due for ejection.
+    wake: Arc<Notify>,
+    began: Instant,
+}
+
+struct Books {
+    roster: Roster,
+    events: Events,
+}
+
+impl Supervisor {
+    /// A supervisor of no servers; the line of each event goes to standard error.
+    pub fn new(switch: Arc<dyn Switch>) -> Arc<Self> {
+        Self::with_log(switch, Box::new(|line| eprintln!("baton: {line}")))
+    }
+
+    /// The same with another place for the lines of events.
+    pub fn with_log(switch: Arc<dyn Switch>, log: Log) -> Arc<Self> {
+        let books = Mutex::new(Books { roster: Roster::default(), events: Events::new(log) });
+        Arc::new(Self { switch, books, wake: Arc::new(Notify::new()), began: Instant::now() })
+    }
+
+    /// Looks after these servers from now on: those named before keep what is known of them,
+    /// others are new, and who is not named is forgotten. The first call takes servers as warm,
+    /// for a switch that starts has no one else to send requests to. The switch must know the
+    /// servers already.
+    pub fn apply(&self, specs: Vec<ServerSpec>) {
+        let mut books = self.books();
+        let Books { roster, events } = &mut *books;
+        roster.apply(specs, self.now(), &self.wake);
+        self.tell(roster, events);
+        // A reload may have built the switch's books anew.
+        for (server, state, warmth) in roster.told() {
+            self.switch.set_state(server, state);
+            self.switch.set_warmth(server, warmth);
+        }
+        drop(books);
+        self.wake.notify_one();
+    }
+
+    /// Where workers report how requests to a server end; `None` when it is not looked after.
+    /// A feed outlives reloads that keep the server.
+    pub fn feed(&self, server: &str) -> Option<Feed> {
+        self.books().roster.get(server).map(|watch| watch.feed.clone())
+    }
+
+    /// Gives a server no new work, or work again. Returns whether it was draining before.
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`] when no server has the name.
+    pub fn drain(&self, server: &str, drain: bool) -> Result<bool, Refusal> {
+        let mut books = self.books();
+        let Books { roster, events } = &mut *books;
+        let was = roster.drain(server, drain).ok_or_else(|| self.unknown(server))?;
+        self.tell(roster, events);
+        Ok(was)
+    }
+
+    /// Changes a server's weight until the next reload. Returns the old one.
+    ///
+    /// # Errors
+    /// Those of [`Switch::set_weight`].
+    pub fn set_weight(&self, server: &str, weight: u32) -> Result<u32, Refusal> {
+        let was = self.switch.set_weight(server, weight)?;
+        self.note(Event {
+            subject: format!("server {server}"),
+            from: Some(format!("weight {was}")),
+            to: Some(format!("weight {weight}")),
+            message: "changed by the operator".to_owned(),
+            ..Event::default()
+        });
+        Ok(was)
+    }
+
+    /// Keeps and logs an event of someone else, such as a reload.
+    pub fn note(&self, event: Event) {
+        self.books().events.push(event);
+    }
+
+    /// The last `count` events, newest first.
+    pub fn events(&self, count: usize) -> Vec<Event> {
+        self.books().events.last(count)
+    }
+
+    /// Every server of the switch with its standing, by slot.
+    pub fn reports(&self) -> Vec<ServerReport> {
+        let views = self.switch.servers();
+        let books = self.books();
+        let report = |server: ServerView| {
+            let standing = books.roster.get(&server.name).map(|watch| watch.standing.clone());
+            ServerReport { standing: standing.unwrap_or_else(left), server }
+        };
+        views.into_iter().map(report).collect()
+    }
+
+    /// Whether at least one server may be chosen: up, or ejected while the switch ignores
+    /// ejections because too few are up.
+    pub fn usable(&self) -> bool {
+        let panic = self.switch.status().panic;
+        let usable = |state| state == ServerState::Up || (panic && state == ServerState::Ejected);
+        self.books().roster.watches().any(|watch| usable(watch.standing.state))
+    }
+
+    /// The switch.
+    pub fn switch(&self) -> &dyn Switch {
+        self.switch.as_ref()
+    }
+
+    /// Looks after the servers until the future is dropped: probes, ejections, slow starts.
+    pub async fn run(&self) {
+        rounds::run(self).await;
+    }
+
+    /// Tells the switch and the log what has changed since the last time.
+    fn tell(&self, roster: &mut Roster, events: &mut Events) {
+        let now = self.now();
+        for change in roster.changes(now) {
+            self.switch.set_state(&change.server, change.state);
+            events.push(change.event);
+        }
+        for (server, warmth) in roster.warmths(now) {
+            self.switch.set_warmth(&server, warmth);
+        }
+    }
+
+    fn unknown(&self, server: &str) -> Refusal {
+        let mut names: Vec<_> = self.switch.servers().into_iter().map(|view| view.name).collect();
+        names.sort();
+        names.truncate(NAMES_MAX);
+        Refusal::Unknown(format!("no server is called '{server}'; there are: {}", names.join(", ")))
+    }
+
+    fn now(&self) -> policy::Instant {
+        policy::Instant::ZERO.plus(self.began.elapsed())
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().expect("no one panics while holding the supervisor's books")
+    }
+}
+
+/// Names that an error lists at most.
+const NAMES_MAX: usize = 20;
+
+fn left() -> Standing {
+    Standing {
+        state: ServerState::Left,
+        why: "removed from the configuration; finishes what it has".to_owned(),
+        since_unix_ms: 0,
+        check: None,
+    }
+}
