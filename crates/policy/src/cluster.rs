@@ -261,7 +261,7 @@ impl Cluster {
         if server.share() == self.share_max || pressure == Load::MAX {
             return pressure;
         }
-        pressure.scaled(server.share(), self.share_max.max(1))
+        pressure.unscaled(self.share_max.max(1), server.share())
     }
 
     /// The usable server with the least pressure; ties go to the one not chosen for longest.

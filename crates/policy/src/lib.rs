@@ -5,8 +5,29 @@
 //! of load arrive as arguments, so the switch, the dispatcher and the simulator run the same
 //! objects. Each policy is one file that cites its paper and one row of [`POLICIES`].
 
+mod bounded_hash;
+mod cap;
+mod cap_alarm;
 mod cluster;
 mod desk;
+mod gathered;
+mod index;
+mod lard;
+mod lard_r;
+mod least_loaded;
+mod maglev;
+mod named;
+mod p2c;
+mod random;
+mod round_robin;
+mod servers;
+mod static_partition;
+mod target_hash;
+mod targets;
+mod thresholds;
+mod wrr;
+mod wrr_num;
+mod wrr_time;
 
 mod params;
 mod request;
@@ -19,6 +40,7 @@ pub use desk::{Desk, Explanation, Outcome, Ticket};
 pub use params::{Kind, Param, ParamError, Params, Value};
 pub use request::{Assignment, Expect, Guard, Request, Why};
 
+pub use targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT, Targets};
 pub use units::{Class, Dice, Instant, Load, ServerId, TargetId};
 
 use core::time::Duration;
@@ -121,7 +143,23 @@ pub struct Entry {
 
 /// Every policy there is: the only list. Help, configuration, documentation, the demonstration and
 /// the conformance tests read it.
-pub const POLICIES: &[Entry] = &[];
+pub const POLICIES: &[Entry] = &[
+    random::ENTRY,
+    round_robin::ENTRY,
+    wrr::ENTRY,
+    wrr_num::ENTRY,
+    wrr_time::ENTRY,
+    least_loaded::ENTRY,
+    p2c::ENTRY,
+    target_hash::ENTRY,
+    bounded_hash::ENTRY,
+    maglev::ENTRY,
+    static_partition::ENTRY,
+    lard::ENTRY,
+    lard_r::ENTRY,
+    cap::ENTRY,
+    cap_alarm::ENTRY,
+];
 
 /// The row called `name`, or that has it as an alias.
 pub fn entry(name: &str) -> Option<&'static Entry> {

@@ -134,9 +134,20 @@ impl Load {
     }
 
     /// This load `numerator / denominator` times, rounded down. `denominator` is not zero.
+    #[inline]
     pub fn scaled(self, numerator: u64, denominator: u64) -> Self {
+        if let Some(product) = self.0.checked_mul(numerator) {
+            return Self(product / denominator); // A division of 128 bits takes four times as long.
+        }
         let wide = u128::from(self.0) * u128::from(numerator) / u128::from(denominator);
         Self(u64::try_from(wide).unwrap_or(u64::MAX))
+    }
+
+    /// The largest load that [`Load::scaled`] by the same two numbers makes at most this one.
+    /// `numerator` is not zero.
+    pub fn unscaled(self, numerator: u64, denominator: u64) -> Self {
+        let above = (u128::from(self.0) + 1) * u128::from(denominator);
+        Self(u64::try_from((above - 1) / u128::from(numerator)).unwrap_or(u64::MAX))
     }
 }
 

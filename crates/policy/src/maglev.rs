@@ -1,0 +1,142 @@
+//! Maglev hashing: a table that gives every server an even share and moves few targets when the
+//! servers change.
+//!
+//! Eisenbud et al.: *Maglev: A Fast and Reliable Software Network Load Balancer*, NSDI 2016,
+//! section 3.4. Every server has a permutation of the table's places, and the servers take turns
+//! to claim the next free place of theirs; weights give more turns. The lookup is one read,
+//! whatever the number of servers. Here the key is the target, not the packet's addresses.
+
+use crate::named::{Named, fraction, named, place_alike};
+use crate::{
+    Assignment, Change, Cluster, Dice, Entry, Guard, Instant, Kind, Load, Param, Params, Policy,
+    Request, Value, Why, units::mix,
+};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "maglev",
+    aliases: &[],
+    about: "one look into a table that shares targets evenly and moves few when servers change",
+    paper: "Eisenbud et al., NSDI 2016",
+    params: &[Param {
+        name: "table_size",
+        kind: Kind::Count { min: 2, max: 5_000_000 },
+        default: || Value::Count(65_537),
+        about: "places in the table, raised to the next prime; the paper's M, 65537 or 655373, \
+                is to be 100 times the number of servers",
+    }],
+    build: |params| Box::new(Maglev::new(params)),
+};
+
+struct Maglev {
+    servers: Vec<Named>,
+    /// Who has each place: index into `servers`. Empty without servers.
+    table: Vec<u16>,
+    size: u64,
+}
+
+impl Maglev {
+    fn new(params: &Params) -> Self {
+        let least = params.count("table_size").expect("it cannot be auto");
+        Self { servers: Vec::new(), table: Vec::new(), size: prime_from(least) }
+    }
+
+    fn server(&self, place: u64) -> &Named {
+        &self.servers[usize::from(self.table[place as usize])]
+    }
+}
+
+impl Policy for Maglev {
+    fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
+        if self.table.is_empty() {
+            return None;
+        }
+        let mut place = scaled(request.target.mixed(TABLE_SALT), self.size);
+        let mut why = Why::Hash;
+        let fraction = fraction(request.target);
+        // Lent to whoever has the next place. The warmest server's ramp is full and, with a table
+        // of the advised size, it has a place; the count is for smaller ones.
+        for _ in 0..self.size {
+            if self.server(place).ramp > fraction {
+                break;
+            }
+            place = (place + 1) % self.size;
+            why = Why::SlowStart;
+        }
+        let guard = Guard { load_max: Load::MAX, until: Instant::NEVER, epoch: cluster.epoch() };
+        Some(Assignment { guard: Some(guard), ..Assignment::new(self.server(place).id, why) })
+    }
+
+    fn changed(&mut self, _: Change, cluster: &Cluster) {
+        let servers = named(cluster);
+        if !place_alike(&self.servers, &servers) {
+            self.table = populated(&servers, self.size);
+        }
+        self.servers = servers;
+    }
+}
+
+/// Keeps a target's place apart from its other hashes.
+const TABLE_SALT: u64 = 0x3a6_1e5;
+
+/// The table: for each of `size` places, the index of its server.
+fn populated(servers: &[Named], size: u64) -> Vec<u16> {
+    /// Marks a place that nobody has claimed.
+    const FREE: u16 = u16::MAX;
+    let Some(weight_max) = servers.iter().map(|server| u64::from(server.weight)).max() else {
+        return Vec::new();
+    };
+    // The paper's offset and skip. The size is prime, so every skip runs through all places.
+    let mut places: Vec<_> =
+        servers.iter().map(|server| mix(server.seed ^ OFFSET) % size).collect();
+    let skip = |server: &Named| mix(server.seed ^ SKIP) % (size - 1) + 1;
+    let skips: Vec<_> = servers.iter().map(skip).collect();
+    let mut table = vec![FREE; size as usize];
+    let mut free = size;
+    // A server claims a place in each round in which its weights add up to a whole turn. They
+    // begin just below one, so that the first round gives everybody a place.
+    let begin = |server: &Named| weight_max - u64::from(server.weight);
+    let mut earned: Vec<_> = servers.iter().map(begin).collect();
+    loop {
+        for (index, server) in servers.iter().enumerate() {
+            earned[index] += u64::from(server.weight);
+            if earned[index] < weight_max {
+                continue;
+            }
+            earned[index] -= weight_max;
+            while table[places[index] as usize] != FREE {
+                places[index] = (places[index] + skips[index]) % size;
+            }
+            table[places[index] as usize] = index as u16;
+            free -= 1;
+            if free == 0 {
+                return table;
+            }
+        }
+    }
+}
+
+const OFFSET: u64 = 0x0ff5_e7;
+const SKIP: u64 = 0x5c1b;
+
+/// A hash as a place in `0..size`.
+fn scaled(hash: u64, size: u64) -> u64 {
+    ((u128::from(hash) * u128::from(size)) >> 64) as u64
+}
+
+/// The least prime that is at least `least`.
+fn prime_from(least: u64) -> u64 {
+    let is_prime = |n: &u64| *n > 1 && (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    (least..).find(is_prime).expect("primes do not end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_raised_to_primes() {
+        for (least, prime) in [(2, 2), (4, 5), (65_537, 65_537), (65_538, 65_539), (100, 101)] {
+            assert_eq!(prime_from(least), prime);
+        }
+    }
+}

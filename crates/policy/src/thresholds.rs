@@ -1,0 +1,103 @@
+//! The thresholds of the LARD family, each fixed or derived from the server's capacity.
+//!
+//! A threshold is compared with what a server *feels*. Fixed thresholds: its pressure, so that half
+//! the weight or half the warm-up halves what it may be given. `auto`: its load on the scale of the
+//! paper, where the machine the thresholds were chosen for had a capacity of [`CAPACITY_PAPER`]
+//! (ASPLOS 1998: `T_high` 65). A server of capacity 130 then feels half of its load, so that its
+//! `T_high` is 130 and its `T_low` 50. A server without a capacity feels its pressure.
+
+use crate::{Cluster, Load, ServerId, WARM};
+use core::cmp::Ordering;
+
+/// `T_low` of ASPLOS 1998: below it a server may become idle.
+pub(crate) const T_LOW: u64 = 25;
+
+/// `T_high` of ASPLOS 1998: above it a server's delay is noticeable.
+pub(crate) const T_HIGH: u64 = 65;
+
+/// The capacity that `auto` takes the papers' numbers to be meant for.
+const CAPACITY_PAPER: u64 = T_HIGH;
+
+/// One threshold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    /// Its value, on the scale of [`Limit::felt`].
+    pub(crate) value: Load,
+    auto: bool,
+}
+
+impl Limit {
+    /// A parameter's value, or for `auto` the paper's number on the scale of each server.
+    pub(crate) fn new(set: Option<u64>, paper: u64) -> Self {
+        Self { value: Load::of(set.unwrap_or(paper)), auto: set.is_none() }
+    }
+
+    /// What the server feels of its load.
+    #[inline]
+    pub(crate) fn felt(self, id: ServerId, cluster: &Cluster) -> Load {
+        match self.capacity(id, cluster) {
+            Some(capacity) => cluster.load(id).scaled(CAPACITY_PAPER * u64::from(WARM), capacity),
+            None => cluster.pressure(id),
+        }
+    }
+
+    /// The largest load at which the server feels at most `felt`.
+    pub(crate) fn load_at(self, felt: Load, id: ServerId, cluster: &Cluster) -> Load {
+        match self.capacity(id, cluster) {
+            Some(capacity) => felt.unscaled(CAPACITY_PAPER * u64::from(WARM), capacity),
+            None => cluster.load_at(id, felt),
+        }
+    }
+
+    /// How the server's load compares with `times` this threshold.
+    #[inline]
+    pub(crate) fn compare(self, times: u64, id: ServerId, cluster: &Cluster) -> Ordering {
+        self.felt(id, cluster).cmp(&Load(self.value.0.saturating_mul(times)))
+    }
+
+    /// The capacity that `auto` follows, reduced by slow start. Unit: requests x [`WARM`].
+    #[inline]
+    fn capacity(self, id: ServerId, cluster: &Cluster) -> Option<u64> {
+        if !self.auto {
+            return None;
+        }
+        let server = cluster.server(id)?;
+        let capacity = server.spec.capacity?;
+        Some(u64::from(capacity.max(1)) * u64::from(server.warmth))
+    }
+}
+
+/// The two thresholds of the ASPLOS paper and its three questions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thresholds {
+    low: Limit,
+    high: Limit,
+}
+
+impl Thresholds {
+    /// Thresholds in requests, at least 1; `None` is `auto`.
+    pub(crate) fn new(t_low: Option<u64>, t_high: Option<u64>) -> Self {
+        Self { low: Limit::new(t_low, T_LOW), high: Limit::new(t_high, T_HIGH.max(1)) }
+    }
+
+    /// Whether a target that is mapped to `id` should leave it: it is above `T_high` while another
+    /// is below `T_low`, or at `2 T_high` whatever the others are.
+    #[inline]
+    pub(crate) fn too_busy(&self, id: ServerId, cluster: &Cluster) -> bool {
+        if self.high.compare(1, id, cluster).is_le() {
+            return false; // Then it is below 2 T_high too: T_high is not zero.
+        }
+        self.high.compare(2, id, cluster).is_ge()
+            || cluster.usable().iter().any(|m| self.low.compare(1, *m, cluster).is_lt())
+    }
+
+    /// The largest load of `id` that is not above `T_high`: up to it no target leaves.
+    pub(crate) fn load_high(&self, id: ServerId, cluster: &Cluster) -> Load {
+        self.high.load_at(self.high.value, id, cluster)
+    }
+
+    /// The largest load of `id` that is not above `T_low`.
+    pub(crate) fn load_low(&self, id: ServerId, cluster: &Cluster) -> Load {
+        self.low.load_at(self.low.value, id, cluster)
+    }
+}
