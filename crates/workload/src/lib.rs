@@ -1,1 +1,29 @@
-//! (in the making)
+//! WHAT CLIENTS ASK: request logs read, folded, measured and cut into sessions.
+//!
+//! Pure: bytes arrive through a `BufRead` that the caller opened, and the same bytes give the same
+//! trace everywhere, so the load generator and the simulator ask the same questions.
+//!
+//! The way of a log: [`read`] turns lines into [`Record`]s (one file and one row of [`FORMATS`] for
+//! each format), a [`Builder`] turns records of one or several sites into a [`Trace`],
+//! [`Sessions`] groups its requests into HTTP/1.1 connections and batches, [`Statistics`] describes
+//! it, and a [`Plan`] says which part of it is to be asked.
+
+mod civil;
+mod plan;
+mod pseudonyms;
+mod read;
+mod record;
+mod sessions;
+mod statistics;
+mod trace;
+
+pub use plan::{Pick, Plan};
+pub use pseudonyms::Pseudonyms;
+pub use read::{
+    Cause, EXAMPLES_MAX, FORMATS, Format, LINE_BYTES_MAX, Parse, Reject, Tally, detect, format,
+    read,
+};
+pub use record::{Record, Stamp};
+pub use sessions::{Session, Sessions, Shape};
+pub use statistics::{Coverage, Statistics};
+pub use trace::{Builder, Clock, Entry, Full, Target, Trace};

@@ -1,0 +1,95 @@
+//! One line of a log, as every format gives it.
+
+use std::borrow::Cow;
+
+/// When a request came, by the site's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// Milliseconds from 1 January 1970 to the site's local date and time, as if that were UTC.
+    /// Formats without a month or year count from a day of their own.
+    pub local_ms: i64,
+    /// How far local time is ahead of UTC, in seconds; 0 where the format does not say.
+    pub ahead_s: i32,
+}
+
+impl Stamp {
+    /// Milliseconds since 1 January 1970, UTC.
+    pub const fn utc_ms(self) -> i64 {
+        self.local_ms.saturating_sub(self.ahead_s as i64 * 1000)
+    }
+}
+
+/// One request, as logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When it came.
+    pub at: Stamp,
+    /// The site, as the log names it; empty when the format knows of one site only.
+    pub site: Cow<'a, str>,
+    /// Who asked: an address, a name or a number.
+    pub client: Cow<'a, str>,
+    /// The method, as sent.
+    pub method: Cow<'a, str>,
+    /// The request target with its query, fit to be sent: bytes that have no place in one are
+    /// percent-encoded.
+    pub url: Cow<'a, str>,
+    /// The status of the reply.
+    pub status: u16,
+    /// Bytes of the reply's body as logged; 0 where the log has none.
+    pub bytes: u64,
+    /// Bytes of the target, where the format says.
+    pub size: Option<u64>,
+}
+
+impl Record<'_> {
+    /// Whether the request counts, see [`crate::Entry::counted`].
+    pub fn counted(&self) -> bool {
+        self.method == "GET" && matches!(self.status, 200 | 206 | 304)
+    }
+}
+
+/// Bytes that RFC 3986 has no place for in a request target, although logs have them.
+const fn foreign(byte: u8) -> bool {
+    matches!(byte, b'"' | b'#' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+        || !byte.is_ascii_graphic()
+}
+
+/// A logged request target with every byte that may not be sent percent-encoded.
+///
+/// Old clients sent such bytes raw. Encoded, a strict server can take part in the replay; what was
+/// asked for both raw and encoded becomes one target, as RFC 3986 has it. A raw `%` stays.
+pub(crate) fn clean_url(logged: &[u8]) -> Cow<'_, str> {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let logged = logged.trim_ascii();
+    if !logged.iter().copied().any(foreign) {
+        return String::from_utf8_lossy(logged);
+    }
+    let mut clean = String::with_capacity(logged.len() + 16);
+    for &byte in logged {
+        if foreign(byte) {
+            clean.push('%');
+            clean.push(HEX[usize::from(byte >> 4)].into());
+            clean.push(HEX[usize::from(byte & 15)].into());
+        } else {
+            clean.push(byte.into());
+        }
+    }
+    Cow::Owned(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_may_not_be_sent_are_encoded_and_others_stay() {
+        assert!(matches!(clean_url(b"/a?b=%20&c=[1]"), Cow::Borrowed("/a?b=%20&c=[1]")));
+        assert_eq!(clean_url(b" /a b<c>\xff#d "), "/a%20b%3Cc%3E%FF%23d");
+    }
+
+    #[test]
+    fn utc_is_local_time_less_the_offset() {
+        let at = Stamp { local_ms: 1_000_000, ahead_s: -300 };
+        assert_eq!(at.utc_ms(), 1_300_000);
+    }
+}
