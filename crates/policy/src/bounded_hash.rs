@@ -167,10 +167,13 @@ impl BoundedHash {
 }
 
 /// Keeps a target's place on the ring apart from its other hashes.
-const RING_SALT: u64 = 0xb0_07ed;
+const RING_SALT: u64 = 0x00b0_07ed;
 
 impl Policy for BoundedHash {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
+        if self.ring.is_empty() {
+            return None;
+        }
         let found = self.walk(request.target, cluster)?;
         Some(Assignment::new(found.server, found.why))
     }

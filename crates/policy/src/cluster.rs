@@ -79,6 +79,9 @@ pub struct Server {
     /// Requests ever begun.
     pub begun: u64,
     usable: bool,
+    /// Pieces of work begun and not ended: the slot is kept as long as there are any. Not the load,
+    /// for a piece may weigh nothing.
+    open: u32,
     /// Integral of load over time, in load units times nanoseconds, up to `counted_at`.
     load_ns: u128,
     counted_at: Instant,
@@ -125,7 +128,8 @@ impl Cluster {
         Self { panic_share, ..Self::default() }
     }
 
-    /// Adds a server and returns its slot; `None` when all 65,536 slots are taken.
+    /// Adds a server and returns its slot; `None` when all 65,536 slots are taken. To the ties it
+    /// counts as just chosen.
     pub fn join(&mut self, spec: Spec, state: State, now: Instant) -> Option<ServerId> {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let id = ServerId(u16::try_from(free).ok()?);
@@ -140,6 +144,7 @@ impl Cluster {
             report: None,
             begun: 0,
             usable: false,
+            open: 0,
             load_ns: 0,
             counted_at: now,
         };
@@ -155,14 +160,16 @@ impl Cluster {
     pub fn leave(&mut self, id: ServerId) {
         let Some(server) = self.server_mut(id) else { return };
         server.state = State::Left;
-        if server.load == Load::ZERO {
-            self.slots[id.index()] = None;
-        }
+        self.free_if_over(id);
         self.recount();
     }
 
-    /// Changes whether a server takes new requests. A server that left stays gone.
+    /// Changes whether a server takes new requests. A server that left stays gone;
+    /// [`State::Left`] is [`Cluster::leave`].
     pub fn set_state(&mut self, id: ServerId, state: State) {
+        if state == State::Left {
+            return self.leave(id);
+        }
         if let Some(server) = self.server_mut(id)
             && server.state != state
             && server.state != State::Left
@@ -192,6 +199,11 @@ impl Cluster {
     }
 
     /// Adds `amount` to a server's load: a request was given to it.
+    ///
+    /// # Panics
+    /// When there is no such server: a caller that did not choose it just now asks
+    /// [`Cluster::server`] first.
+    #[inline]
     pub fn begin(&mut self, id: ServerId, amount: Load, now: Instant) {
         self.serial += 1;
         let serial = self.serial;
@@ -200,19 +212,38 @@ impl Cluster {
         server.load = server.load.plus(amount);
         server.chosen = serial;
         server.begun += 1;
+        server.open += 1;
         self.total = self.total.plus(amount);
     }
 
+    /// Changes the weight of work that [`Cluster::begin`] added, from one amount to another.
+    ///
+    /// # Panics
+    /// When there is no such work.
+    pub fn reweigh(&mut self, id: ServerId, from: Load, to: Load, now: Instant) {
+        let server = self.server_mut(id).expect("a slot is kept until its last request ends");
+        assert!(server.load >= from, "only what was begun is reweighed");
+        server.count(now);
+        server.load = Load(server.load.0 - from.0).plus(to);
+        self.total = Load(self.total.0 - from.0).plus(to);
+    }
+
     /// Takes back `amount` that [`Cluster::begin`] added.
+    ///
+    /// # Panics
+    /// When there is no such work.
+    #[inline]
     pub fn end(&mut self, id: ServerId, amount: Load, now: Instant) {
         let server = self.server_mut(id).expect("a slot is kept until its last request ends");
-        assert!(server.load >= amount, "every end has its begin");
+        assert!(server.load >= amount && server.open > 0, "every end has its begin");
         server.count(now);
         server.load = Load(server.load.0 - amount.0);
-        if server.load == Load::ZERO && server.state == State::Left {
-            self.slots[id.index()] = None;
-        }
+        server.open -= 1;
+        let left = server.state == State::Left;
         self.total = Load(self.total.0 - amount.0);
+        if left {
+            self.free_if_over(id);
+        }
     }
 
     /// The servers that may be chosen, by slot. Empty when none is up.
@@ -230,12 +261,13 @@ impl Cluster {
         self.slots.get(id.index())?.as_ref()
     }
 
-    /// All servers, those that are down or draining too, by slot.
+    /// All servers, by slot: those that are down or draining too, and those that left as long as
+    /// they have work.
     pub fn servers(&self) -> impl Iterator<Item = &Server> {
         self.slots.iter().flatten()
     }
 
-    /// One more than the highest slot in use: the length of per-server arrays.
+    /// One more than the highest slot ever used: the length of per-server arrays.
     pub fn slot_count(&self) -> usize {
         self.slots.len()
     }
@@ -295,6 +327,13 @@ impl Cluster {
     /// Whether ejections are being ignored because too few servers are up.
     pub fn panic(&self) -> bool {
         self.panic
+    }
+
+    fn free_if_over(&mut self, id: ServerId) {
+        let slot = &mut self.slots[id.index()];
+        if slot.as_ref().is_some_and(|server| server.open == 0) {
+            *slot = None;
+        }
     }
 
     fn server_mut(&mut self, id: ServerId) -> Option<&mut Server> {

@@ -27,6 +27,13 @@ pub struct Ticket {
     amount: Load,
 }
 
+impl Ticket {
+    /// How much of the server's load it stands for.
+    pub fn amount(&self) -> Load {
+        self.amount
+    }
+}
+
 /// How it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
@@ -69,6 +76,14 @@ impl Desk {
         request: &Request,
         avoid: &[ServerId],
     ) -> Option<(Assignment, Ticket)> {
+        let answer = self.ask(request, avoid)?;
+        let ticket = self.begin(answer.server, request, Load::ONE);
+        Some((answer, ticket))
+    }
+
+    /// Asks the policy and lets it take note, but leaves the books to the caller: for requests of
+    /// a connection that already has its unit of load (see [`crate::Held`]).
+    pub fn ask(&mut self, request: &Request, avoid: &[ServerId]) -> Option<Assignment> {
         let mut answer = self.policy.decide(request, &self.cluster, &mut self.dice)?;
         debug_assert!(self.cluster.is_usable(answer.server), "{answer:?}");
         self.policy.commit(request, &answer, &self.cluster);
@@ -81,16 +96,24 @@ impl Desk {
         {
             answer.why = Why::Panic;
         }
-        let ticket = self.begin(answer.server, request, Load::ONE);
-        Some((answer, ticket))
+        Some(answer)
     }
 
     /// Writes down work that was given without asking, such as a decision that a guard covers or
     /// the share of a batch.
+    ///
+    /// # Panics
+    /// When there is no such server: whoever did not ask just now looks in [`Desk::cluster`] first.
     pub fn begin(&mut self, server: ServerId, request: &Request, amount: Load) -> Ticket {
         self.cluster.begin(server, amount, request.at);
         self.policy.begun(server, request);
         Ticket { server, request: *request, amount }
+    }
+
+    /// Changes how much work a ticket stands for.
+    pub fn reweigh(&mut self, ticket: &mut Ticket, amount: Load, at: Instant) {
+        self.cluster.reweigh(ticket.server, ticket.amount, amount, at);
+        ticket.amount = amount;
     }
 
     /// Writes down that work has ended.
@@ -128,8 +151,11 @@ impl Desk {
         self.policy.changed(Change::Left(id), &self.cluster);
     }
 
-    /// Changes whether a server takes new requests.
+    /// Changes whether a server takes new requests; [`State::Left`] is [`Desk::leave`].
     pub fn set_state(&mut self, id: ServerId, state: State) {
+        if state == State::Left {
+            return self.leave(id);
+        }
         self.cluster.set_state(id, state);
         self.policy.changed(Change::State(id, state), &self.cluster);
     }
@@ -159,8 +185,9 @@ impl Desk {
     }
 
     fn introduce(&mut self) {
-        let ids: Vec<_> = self.cluster.servers().map(|server| server.id).collect();
-        for id in ids {
+        // Not those that left: they only have work to finish.
+        let stays = self.cluster.servers().filter(|server| server.state != State::Left);
+        for id in stays.map(|server| server.id) {
             self.policy.changed(Change::Joined(id), &self.cluster);
         }
     }

@@ -117,8 +117,10 @@ impl Lard {
     }
 
     fn least_loaded(&self, cluster: &Cluster) -> Option<ServerId> {
-        match self.metric {
-            Metric::Connections(_) => cluster.least_loaded(),
+        match &self.metric {
+            Metric::Connections(thresholds) => {
+                thresholds.high.least_loaded(cluster.usable().iter().copied(), cluster)
+            }
             Metric::Utilisation { .. } => {
                 let rank = |id: &ServerId| {
                     let chosen = cluster.server(*id).map_or(0, |server| server.chosen);
@@ -183,8 +185,8 @@ impl Policy for Lard {
     }
 
     fn cost(&self, id: ServerId, _: &Request, cluster: &Cluster) -> Option<f64> {
-        Some(match self.metric {
-            Metric::Connections(_) => cluster.pressure(id).as_f64(),
+        Some(match &self.metric {
+            Metric::Connections(thresholds) => thresholds.high.felt(id, cluster).as_f64(),
             Metric::Utilisation { .. } => utilisation(id, cluster),
         })
     }

@@ -88,13 +88,15 @@ impl LardR {
 
     #[inline]
     fn plan(&self, request: &Request, cluster: &Cluster) -> Option<Plan> {
+        let limit = self.thresholds.high;
+        let least_of_all = || limit.least_loaded(cluster.usable().iter().copied(), cluster);
         let known = self.targets.get(request.target);
         let ids = known.map_or(&[][..], |replicas| replicas.set.ids());
         let usable = ids.iter().copied().filter(|id| cluster.is_usable(*id));
         let count = usable.clone().count();
         let stale = count < ids.len();
-        let Some(least) = cluster.least_loaded_of(usable.clone()) else {
-            let server = cluster.least_loaded()?;
+        let Some(least) = limit.least_loaded(usable.clone(), cluster) else {
+            let server = least_of_all()?;
             let (why, expect) = (Why::FirstSeen, Expect::Miss);
             return Some(Plan {
                 server,
@@ -118,13 +120,14 @@ impl LardR {
         let age = known.map_or(Duration::ZERO, |replicas| request.at.since(replicas.changed));
         if count > 1 && age > self.age_max {
             // Not `least`, even if all are equal: it serves this very request.
-            plan.leave = most_loaded(usable.filter(|id| *id != least), cluster);
+            let others = usable.filter(|id| *id != least);
+            plan.leave = others.max_by_key(|id| limit.rank(*id, cluster));
             plan.why = Why::Shrink;
             plan.len -= 1;
         }
         if self.thresholds.too_busy(least, cluster) {
             // Over all servers: when that is the same one, nobody would serve sooner.
-            let server = cluster.least_loaded()?;
+            let server = least_of_all()?;
             if !ids.contains(&server) {
                 plan.server = server;
                 plan.why = Why::Replicate;
@@ -135,13 +138,6 @@ impl LardR {
         }
         Some(plan)
     }
-}
-
-fn most_loaded(ids: impl Iterator<Item = ServerId>, cluster: &Cluster) -> Option<ServerId> {
-    let rank = |id: &ServerId| {
-        (cluster.pressure(*id), cluster.server(*id).map_or(0, |server| server.chosen))
-    };
-    ids.max_by_key(rank)
 }
 
 impl Policy for LardR {
@@ -197,7 +193,7 @@ impl Policy for LardR {
     }
 
     fn cost(&self, id: ServerId, _: &Request, cluster: &Cluster) -> Option<f64> {
-        Some(cluster.pressure(id).as_f64())
+        Some(self.thresholds.high.felt(id, cluster).as_f64())
     }
 
     fn forgotten(&mut self, into: &mut Vec<TargetId>) {

@@ -5,19 +5,27 @@
 //! of load arrive as arguments, so the switch, the dispatcher and the simulator run the same
 //! objects. Each policy is one file that cites its paper and one row of [`POLICIES`].
 
+mod admission;
+mod batch;
 mod bounded_hash;
 mod cap;
 mod cap_alarm;
 mod cluster;
+mod costs;
 mod desk;
 mod gathered;
 mod index;
 mod lard;
+mod lard_cost;
+mod lard_ext;
 mod lard_r;
+mod latencies;
 mod least_loaded;
 mod maglev;
 mod named;
 mod p2c;
+mod peak_ewma;
+mod prequal;
 mod random;
 mod round_robin;
 mod servers;
@@ -35,6 +43,8 @@ mod rotation;
 
 mod units;
 
+pub use admission::{Admission, AdmissionForm};
+pub use batch::{Charge, Held};
 pub use cluster::{Cluster, Report, Server, Spec, State, WARM};
 pub use desk::{Desk, Explanation, Outcome, Ticket};
 pub use params::{Kind, Param, ParamError, Params, Value};
@@ -151,14 +161,18 @@ pub const POLICIES: &[Entry] = &[
     wrr_time::ENTRY,
     least_loaded::ENTRY,
     p2c::ENTRY,
+    peak_ewma::ENTRY,
     target_hash::ENTRY,
     bounded_hash::ENTRY,
     maglev::ENTRY,
     static_partition::ENTRY,
     lard::ENTRY,
     lard_r::ENTRY,
+    lard_cost::ENTRY,
+    lard_ext::ENTRY,
     cap::ENTRY,
     cap_alarm::ENTRY,
+    prequal::ENTRY,
 ];
 
 /// The row called `name`, or that has it as an alias.

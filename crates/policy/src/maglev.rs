@@ -76,7 +76,7 @@ impl Policy for Maglev {
 }
 
 /// Keeps a target's place apart from its other hashes.
-const TABLE_SALT: u64 = 0x3a6_1e5;
+const TABLE_SALT: u64 = 0x03a6_1e50;
 
 /// The table: for each of `size` places, the index of its server.
 fn populated(servers: &[Named], size: u64) -> Vec<u16> {
@@ -115,7 +115,7 @@ fn populated(servers: &[Named], size: u64) -> Vec<u16> {
     }
 }
 
-const OFFSET: u64 = 0x0ff5_e7;
+const OFFSET: u64 = 0x00ff_5e70;
 const SKIP: u64 = 0x5c1b;
 
 /// A hash as a place in `0..size`.
@@ -125,7 +125,8 @@ fn scaled(hash: u64, size: u64) -> u64 {
 
 /// The least prime that is at least `least`.
 fn prime_from(least: u64) -> u64 {
-    let is_prime = |n: &u64| *n > 1 && (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let is_prime =
+        |n: &u64| *n > 1 && (2..).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
     (least..).find(is_prime).expect("primes do not end")
 }
 

@@ -50,7 +50,7 @@ pub(crate) const fn fraction(target: TargetId) -> u16 {
 }
 
 /// Keeps a target's fraction independent of its place.
-const FRACTION_SALT: u64 = 0x51_0057_a127;
+const FRACTION_SALT: u64 = 0x0510_057a_1270;
 
 /// FNV-1a, scrambled: names such as `web1` and `web2` differ in a few bits only.
 fn name_hash(name: &str) -> u64 {

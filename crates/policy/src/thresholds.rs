@@ -49,6 +49,27 @@ impl Limit {
         }
     }
 
+    /// The usable one of `ids` that feels least; ties go to the one not chosen for longest.
+    pub(crate) fn least_loaded(
+        self,
+        ids: impl IntoIterator<Item = ServerId>,
+        cluster: &Cluster,
+    ) -> Option<ServerId> {
+        let ids = ids.into_iter().filter(|id| cluster.is_usable(*id));
+        ids.min_by_key(|id| self.rank(*id, cluster))
+    }
+
+    /// Order by load as felt and, among equals, by how long ago the last choice was.
+    pub(crate) fn rank(self, id: ServerId, cluster: &Cluster) -> (Load, u64) {
+        let chosen = cluster.server(id).map_or(u64::MAX, |server| server.chosen);
+        (self.felt(id, cluster), chosen)
+    }
+
+    /// The least load at which the server feels this threshold reached.
+    fn reached(self, id: ServerId, cluster: &Cluster) -> Load {
+        self.load_at(self.value.below(), id, cluster).plus(Load(1))
+    }
+
     /// How the server's load compares with `times` this threshold.
     #[inline]
     pub(crate) fn compare(self, times: u64, id: ServerId, cluster: &Cluster) -> Ordering {
@@ -71,13 +92,15 @@ impl Limit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     low: Limit,
-    high: Limit,
+    pub(crate) high: Limit,
 }
 
 impl Thresholds {
-    /// Thresholds in requests, at least 1; `None` is `auto`.
+    /// Thresholds in requests, at least 1; `None` is `auto`. A `T_low` above a `T_high` would call
+    /// one server idle and busy at once: it counts as equal.
     pub(crate) fn new(t_low: Option<u64>, t_high: Option<u64>) -> Self {
-        Self { low: Limit::new(t_low, T_LOW), high: Limit::new(t_high, T_HIGH.max(1)) }
+        let t_low = t_low.map(|low| low.min(t_high.unwrap_or(low)));
+        Self { low: Limit::new(t_low, T_LOW), high: Limit::new(t_high, T_HIGH) }
     }
 
     /// Whether a target that is mapped to `id` should leave it: it is above `T_high` while another
@@ -96,8 +119,8 @@ impl Thresholds {
         self.high.load_at(self.high.value, id, cluster)
     }
 
-    /// The largest load of `id` that is not above `T_low`.
-    pub(crate) fn load_low(&self, id: ServerId, cluster: &Cluster) -> Load {
-        self.low.load_at(self.low.value, id, cluster)
+    /// The least loads at which `id` has reached `T_low` and `T_high`.
+    pub(crate) fn reached(&self, id: ServerId, cluster: &Cluster) -> (Load, Load) {
+        (self.low.reached(id, cluster), self.high.reached(id, cluster))
     }
 }

@@ -1,0 +1,261 @@
+//! Prequal: the server with the least estimated latency among those that are not hot, judged by a
+//! pool of fresh probes.
+//!
+//! Wydrowski, Kleinberg, Rumble, Archer: *Load is not what you should balance: Introducing
+//! Prequal*, NSDI 2024: the asynchronous form, hot-cold lexicographic rule (HCL), probe reuse and
+//! removal. Probes are answered at once from the books instead of by the servers: requests in
+//! flight (the paper's RIF) are what the books, or a fresher report that sees more, say; latency
+//! is what was seen at about that RIF (see `latencies`). What differs: a new probe replaces the
+//! server's older one, for with fewer servers than places the pool would fill with outdated
+//! answers; and nothing probes while no requests come.
+//!
+//! Asking changes nothing: the probes of a request are drawn in `commit`, from dice of this
+//! policy's own that every target reseeds, so that two front-ends do not probe in step.
+
+use crate::latencies::{Latencies, Quantiles};
+use crate::{
+    Assignment, Change, Cluster, Dice, Ended, Entry, Instant, Kind, Load, Param, Params, Policy,
+    Request, ServerId, Value, Why,
+};
+use core::time::Duration;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "prequal",
+    aliases: &[],
+    about: "of a pool of probes, the server with the least latency among those that are not hot",
+    paper: "Wydrowski, Kleinberg, Rumble, Archer, NSDI 2024",
+    params: PARAMS,
+    build: |params| Box::new(Prequal::new(params)),
+};
+
+const PARAMS: &[Param] = &[
+    Param {
+        name: "pool",
+        kind: Kind::Count { min: 2, max: 256 },
+        default: || Value::Count(16),
+        about: "probes kept at most (the paper's 16)",
+    },
+    Param {
+        name: "probes",
+        kind: Kind::Count { min: 1, max: 64 },
+        default: || Value::Count(3),
+        about: "probes sent for each request (the paper's r_probe, 3)",
+    },
+    Param {
+        name: "removals",
+        kind: Kind::Count { min: 0, max: 64 },
+        default: || Value::Count(1),
+        about: "probes removed for each request, the oldest and the worst in turn (r_remove, 1)",
+    },
+    Param {
+        name: "rif_quantile",
+        kind: Kind::Real { min: 0.0, max: 1.0 },
+        default: || Value::Real(0.84),
+        about: "quantile of recent requests in flight above which a server is hot (Q_RIF, \
+                2^-0.25)",
+    },
+    Param {
+        name: "age",
+        kind: Kind::Span,
+        default: || Value::Span(Duration::from_secs(1)),
+        about: "after which a probe is out of date (the paper's 1s)",
+    },
+    Param {
+        name: "delta",
+        kind: Kind::Real { min: 0.0, max: 100.0 },
+        default: || Value::Real(1.0),
+        about: "generosity in reusing probes (the paper's delta, 1)",
+    },
+    Param {
+        name: "penalty",
+        kind: Kind::Span,
+        default: || Value::Span(Duration::from_secs(5)),
+        about: "latency that a failed request counts with, at least: who fails fast must not \
+                attract (ours)",
+    },
+];
+
+/// Values of RIF that the threshold between cold and hot is taken from (ours: 40 requests' worth).
+const RIFS_MAX: usize = 128;
+
+/// One answer to a probe.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    server: ServerId,
+    rif: Load,
+    latency: Duration,
+    at: Instant,
+    /// How often it may still be used; none when nothing limits it but age and removal.
+    uses_left: Option<u32>,
+}
+
+struct Prequal {
+    pool_max: usize,
+    probes: usize,
+    removals: usize,
+    quantile: f64,
+    age: Duration,
+    delta: f64,
+    penalty: Duration,
+    /// By age, oldest first; one of a server at most.
+    pool: Vec<Probe>,
+    /// Whether the next removal takes the worst rather than the oldest.
+    worst_next: bool,
+    rifs: Quantiles,
+    latencies: Latencies,
+    dice: Dice,
+}
+
+impl Prequal {
+    fn new(params: &Params) -> Self {
+        let count = |name| params.count(name).expect("it cannot be auto") as usize;
+        Self {
+            pool_max: count("pool"),
+            probes: count("probes"),
+            removals: count("removals"),
+            quantile: params.real("rif_quantile"),
+            age: params.span("age"),
+            delta: params.real("delta"),
+            penalty: params.span("penalty"),
+            pool: Vec::new(),
+            worst_next: false,
+            rifs: Quantiles::new(RIFS_MAX),
+            latencies: Latencies::default(),
+            dice: Dice::new(0),
+        }
+    }
+
+    /// The RIF above which a server is hot.
+    fn threshold(&self) -> Load {
+        self.rifs.quantile(self.quantile).unwrap_or(Load::MAX)
+    }
+
+    /// Sends the probes of one request and takes their answers into the pool. The request that
+    /// they are sent for is on its way to `chosen` already.
+    fn probe(&mut self, request: &Request, chosen: ServerId, cluster: &Cluster) {
+        self.dice = Dice::new(self.dice.bits() ^ request.target.0);
+        let uses_left = self.reuse(cluster.usable().len());
+        let mut drawn: Vec<ServerId> = Vec::with_capacity(self.probes);
+        while drawn.len() < self.probes.min(cluster.usable().len()) {
+            let id = cluster.usable()[self.dice.below(cluster.usable().len())];
+            if drawn.contains(&id) {
+                continue;
+            }
+            drawn.push(id);
+            let mut rif = in_flight(id, request.at, self.age, cluster);
+            self.rifs.push(rif);
+            if id == chosen {
+                rif = rif.plus(Load::ONE);
+            }
+            let latency = self.latencies.at(id, rif);
+            self.pool.retain(|probe| probe.server != id);
+            if self.pool.len() == self.pool_max {
+                self.pool.remove(0);
+            }
+            self.pool.push(Probe { server: id, rif, latency, at: request.at, uses_left });
+        }
+    }
+
+    /// How often a probe may be used, the paper's b_reuse: so often that the pool neither runs dry
+    /// nor lives on old answers. Rounded up or down by lot, so that it is right on average. None
+    /// when removals take probes as fast as they come: age alone limits them then.
+    fn reuse(&mut self, servers: usize) -> Option<u32> {
+        let pool_share = self.pool_max as f64 / servers.max(1) as f64;
+        let net = (1.0 - pool_share) * self.probes as f64 - self.removals as f64;
+        if net <= 0.0 {
+            return None;
+        }
+        let reuse = ((1.0 + self.delta) / net).max(1.0);
+        Some((reuse + self.dice.unit()) as u32)
+    }
+
+    /// Takes out what is out of date, and as many more as are removed for each request.
+    fn remove(&mut self, now: Instant) {
+        let age = self.age;
+        self.pool.retain(|probe| now.since(probe.at) <= age && probe.uses_left != Some(0));
+        for _ in 0..self.removals.min(self.pool.len()) {
+            let place = if self.worst_next { self.worst() } else { 0 };
+            self.worst_next = !self.worst_next;
+            self.pool.remove(place);
+        }
+    }
+
+    /// The rule the other way round: the hot probe with the most RIF, else the latest cold one.
+    fn worst(&self) -> usize {
+        let threshold = self.threshold();
+        let rank = |place: &usize| badness(&self.pool[*place], threshold);
+        (0..self.pool.len()).max_by_key(rank).unwrap_or(0)
+    }
+}
+
+/// HCL: cold before hot, the cold by latency, the hot by RIF. Lower is better.
+fn badness(probe: &Probe, threshold: Load) -> (bool, u128, Load) {
+    let hot = probe.rif > threshold;
+    let key = if hot { u128::from(probe.rif.0) } else { probe.latency.as_nanos() };
+    (hot, key, probe.rif)
+}
+
+/// Requests in flight at a server for its share, as the books say, or as a fresh report says that
+/// sees other front-ends' requests as well.
+fn in_flight(id: ServerId, now: Instant, age: Duration, cluster: &Cluster) -> Load {
+    let report = cluster.server(id).and_then(|server| server.report);
+    let fresh = report.filter(|report| now.since(report.at) <= age);
+    let reported = fresh.map_or(Load::ZERO, |report| Load::of(u64::from(report.active)));
+    cluster.pressure(id).max(reported)
+}
+
+impl Policy for Prequal {
+    fn decide(&self, request: &Request, cluster: &Cluster, dice: &mut Dice) -> Option<Assignment> {
+        let usable = cluster.usable();
+        if usable.is_empty() {
+            return None;
+        }
+        let threshold = self.threshold();
+        let chosen = |probe: &Probe| cluster.server(probe.server).map(|server| server.chosen);
+        let rank = |probe: &Probe| (badness(probe, threshold), chosen(probe));
+        let mut best = None;
+        let mut count = 0;
+        for probe in &self.pool {
+            if request.at.since(probe.at) <= self.age && cluster.is_usable(probe.server) {
+                count += 1;
+                best = best.into_iter().chain([probe]).min_by_key(|probe| rank(probe));
+            }
+        }
+        // One probe compares with nothing: then chance is better than herding.
+        let Some(best) = best.filter(|_| count >= 2) else {
+            let server = usable[dice.below(usable.len())];
+            return Some(Assignment::new(server, Why::Random));
+        };
+        Some(Assignment::new(best.server, Why::Sampled))
+    }
+
+    fn commit(&mut self, request: &Request, answer: &Assignment, cluster: &Cluster) {
+        if let Some(probe) = self.pool.iter_mut().find(|probe| probe.server == answer.server) {
+            probe.rif = probe.rif.plus(Load::ONE);
+            if answer.why == Why::Sampled {
+                probe.uses_left = probe.uses_left.map(|left| left.saturating_sub(1));
+            }
+        }
+        self.remove(request.at);
+        self.probe(request, answer.server, cluster);
+    }
+
+    fn ended(&mut self, ended: &Ended, cluster: &Cluster) {
+        if cluster.server(ended.server).is_none() {
+            return;
+        }
+        let seen = ended.first_byte.unwrap_or(ended.took);
+        let latency = if ended.ok { seen } else { seen.max(self.penalty) };
+        // The load it had together with this one.
+        let rif = cluster.pressure(ended.server).plus(Load::ONE);
+        self.latencies.push(ended.server, rif, latency);
+    }
+
+    fn changed(&mut self, change: Change, cluster: &Cluster) {
+        self.pool.retain(|probe| cluster.is_usable(probe.server));
+        if let Change::Joined(id) | Change::Left(id) = change {
+            self.pool.retain(|probe| probe.server != id);
+            self.latencies.forget(id);
+        }
+    }
+}
