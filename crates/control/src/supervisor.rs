@@ -15,6 +15,7 @@ use crate::probe::Probe;
 use crate::view::{ServerReport, ServerState, ServerView, Standing};
 use crate::{Refusal, Switch};
 use roster::Roster;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -63,6 +64,7 @@ pub struct Supervisor {
     /// Wakes [`Supervisor::run`]: servers were changed, or one is due for ejection.
     wake: Arc<Notify>,
     began: Instant,
+    stopping: AtomicBool,
 }
 
 struct Books {
@@ -79,7 +81,13 @@ impl Supervisor {
     /// The same with another place for the lines of events.
     pub fn with_log(switch: Arc<dyn Switch>, log: Log) -> Arc<Self> {
         let books = Mutex::new(Books { roster: Roster::default(), events: Events::new(log) });
-        Arc::new(Self { switch, books, wake: Arc::new(Notify::new()), began: Instant::now() })
+        Arc::new(Self {
+            switch,
+            books,
+            wake: Arc::new(Notify::new()),
+            began: Instant::now(),
+            stopping: AtomicBool::new(false),
+        })
     }
 
     /// Looks after these servers from now on: those named before keep what is known of them,
@@ -155,12 +163,39 @@ impl Supervisor {
         views.into_iter().map(report).collect()
     }
 
-    /// Whether at least one server may be chosen: up, or ejected while the switch ignores
-    /// ejections because too few are up.
-    pub fn usable(&self) -> bool {
-        let panic = self.switch.status().panic;
-        let usable = |state| state == ServerState::Up || (panic && state == ServerState::Ejected);
-        self.books().roster.watches().any(|watch| usable(watch.standing.state))
+    /// One server of the switch with its standing.
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`] when no server has the name.
+    pub fn report(&self, server: &str) -> Result<ServerReport, Refusal> {
+        let found = self.reports().into_iter().find(|report| report.server.name == server);
+        found.ok_or_else(|| self.unknown(server))
+    }
+
+    /// From now on the switch is not ready: it stops, and nobody should send it new clients.
+    pub fn stopping(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether clients should be sent here: the switch listens, is not stopping, and at least one
+    /// server may be chosen (up, or ejected while ejections are ignored for lack of others).
+    ///
+    /// # Errors
+    /// What is missing and what to do.
+    pub fn ready(&self) -> Result<(), (&'static str, &'static str)> {
+        let status = self.switch.status();
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(("the switch is stopping", "send new clients elsewhere"));
+        }
+        if status.listeners.is_empty() {
+            return Err(("the switch does not listen yet", "wait until it has started"));
+        }
+        let usable =
+            |state| state == ServerState::Up || (status.panic && state == ServerState::Ejected);
+        if !self.books().roster.watches().any(|watch| usable(watch.standing.state)) {
+            return Err(("no server is up", "look at /v1/servers: it says why each is down"));
+        }
+        Ok(())
     }
 
     /// The switch.

@@ -46,13 +46,11 @@ impl Histogram {
         (self.count() > 0).then(|| self.sum_s / self.count() as f64)
     }
 
-    /// Each bound in seconds with the number of values up to it; the last bound is infinite.
-    pub fn cumulated(&self) -> impl Iterator<Item = (f64, u64)> {
+    /// Each bucket's upper bound in seconds, the last infinite, with the number of values in it,
+    /// not cumulated.
+    pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let bounds = self.upper_s.iter().copied().chain([f64::INFINITY]);
-        bounds.zip(&self.counts).scan(0, |below, (bound, count)| {
-            *below += count;
-            Some((bound, *below))
-        })
+        bounds.zip(self.counts.iter().copied())
     }
 
     /// The value in seconds that the share `q` (0 to 1) of all values does not exceed, found by a
@@ -81,5 +79,17 @@ impl Histogram {
             self.sum_s += other.sum_s;
         }
         self.upper_s == other.upper_s
+    }
+
+    /// The values that came after `earlier`, a former state of the same histogram; all of them
+    /// when its buckets are others.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut later = self.clone();
+        if self.upper_s == earlier.upper_s {
+            let counts = later.counts.iter_mut().zip(&earlier.counts);
+            counts.for_each(|(now, then)| *now = now.saturating_sub(*then));
+            later.sum_s = (self.sum_s - earlier.sum_s).max(0.0);
+        }
+        later
     }
 }
