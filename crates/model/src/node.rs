@@ -180,6 +180,11 @@ impl Node {
         &mut self.disk
     }
 
+    /// Reads that its disk was sent for: a block each, or a target each.
+    pub fn disk_reads(&self) -> u64 {
+        self.disk.entered()
+    }
+
     /// Its cache.
     pub fn cache(&self) -> &Cache {
         &self.cache

@@ -1,0 +1,66 @@
+//! How an origin is to behave: a plain value with defaults.
+
+use crate::Sizes;
+use core::net::{Ipv4Addr, SocketAddr};
+use core::time::Duration;
+use policy::Class;
+
+/// What an origin is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it listens; port 0 lets the kernel choose.
+    pub listen: SocketAddr,
+    /// Its name in `Cache-Status` and on the status path.
+    pub name: String,
+    /// The model its service times follow.
+    pub model: model::Config,
+    /// Real seconds for each second of the model: 0.05 is twenty times faster than the machines of
+    /// the papers. 0 answers at once: the cache works, time does not pass.
+    pub time_scale: f64,
+    /// How long answers are.
+    pub sizes: Sizes,
+    /// A request whose path begins so is of that class; the first that fits counts, and without
+    /// one the request is static.
+    pub prefixes: Vec<(String, Class)>,
+    /// Seed of the draws for answers that are sometimes cacheable.
+    pub seed: u64,
+    /// Connections it holds at once. Further ones wait in the kernel's queue.
+    pub connections_max: usize,
+    /// How long a connection may stay open without a request.
+    pub idle_timeout: Duration,
+    /// How long a client may take to send the next bytes of a request or to take those of an
+    /// answer.
+    pub progress_timeout: Duration,
+    /// How long requests in progress may take after the shutdown began.
+    pub drain_timeout: Duration,
+    /// Whether `POST /.origin/health` and `POST /.origin/fault` may make it misbehave.
+    pub faults: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let prefix = |class: Class| (format!("/{}/", Class::NAMES[class.index()]), class);
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            name: "origin".into(),
+            model: model::Config::default(),
+            time_scale: 1.0,
+            sizes: Sizes::default(),
+            prefixes: (0..5).map(Class).map(prefix).collect(),
+            seed: 1,
+            connections_max: 10_000,
+            idle_timeout: Duration::from_secs(60),
+            progress_timeout: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(5),
+            faults: false,
+        }
+    }
+}
+
+impl Config {
+    /// The class of a path.
+    pub fn class(&self, path: &str) -> Class {
+        let fits = |(prefix, _): &&(String, Class)| path.starts_with(prefix.as_str());
+        self.prefixes.iter().find(fits).map_or(Class::STATIC, |(_, class)| *class)
+    }
+}

@@ -1,0 +1,377 @@
+//! The engine: one epoll set with the listener, the timer and all connections, and one turn of it.
+
+use crate::clock::Clock;
+use crate::conn::Conn;
+use crate::faults::Faults;
+use crate::reply::{self, Today};
+use crate::status::{WINDOW, Window};
+use crate::table::{Table, Tag};
+use crate::timed::Timed;
+use crate::{Config, conn, content};
+use core::net::SocketAddr;
+use model::Part;
+use policy::{Instant, TargetId};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use wire::http::Limits;
+
+/// Names of the listener and the timer in the epoll set, above all connections' names.
+const LISTENER: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
+
+/// Events taken from the kernel at once.
+const EVENTS: usize = 256;
+
+/// Connections accepted at once, so that a storm of them does not keep the others waiting.
+const ACCEPTS: usize = 64;
+
+/// Turns in a row before other origins on the same thread get theirs.
+const TURNS: usize = 16;
+
+/// How often in one turn answers may give rise to requests that are due at once.
+const ROUNDS: usize = 64;
+
+/// Connections waiting in the kernel.
+const BACKLOG: i32 = 4096;
+
+/// Why an origin did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {addr}: {cause}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// What the kernel said.
+        cause: std::io::Error,
+    },
+    /// The kernel refused an epoll set or a timer.
+    #[error("cannot set up the event loop: {0}")]
+    Events(std::io::Error),
+    /// The time scale is negative or no number.
+    #[error("a time scale of {0} makes no sense; give 0 or more, such as 0.05")]
+    Scale(f64),
+}
+
+/// An emulated Web server.
+pub struct Origin {
+    pub(crate) config: Config,
+    pub(crate) timed: Timed,
+    pub(crate) faults: Faults,
+    pub(crate) window: Window,
+    pub(crate) today: Today,
+    /// Its name as `Cache-Status` wants it.
+    pub(crate) cache_name: String,
+    pub(crate) limits: Limits,
+    /// The buffer lent to the connection that is being worked on.
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) conns: Table,
+    pub(crate) accepted: u64,
+    /// Requests that were no HTTP.
+    pub(crate) refused: u64,
+    /// Real time of this turn.
+    pub(crate) now: Instant,
+    /// Connections that used up their steps and go on in the next turn.
+    pub(crate) unfinished: Vec<Tag>,
+    /// Whether it is shutting down, and until when it may.
+    pub(crate) drain_until: Option<Instant>,
+    addr: SocketAddr,
+    listener: Option<OwnedFd>,
+    /// Whether the listener is in the set: not while there are too many connections.
+    accepting: bool,
+    sweep_at: Instant,
+    parts: Vec<Part>,
+    events: Vec<Event>,
+    poll: OwnedFd,
+}
+
+impl Origin {
+    /// Listens; [`Origin::serve`] answers.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`], of which [`BindError::Listen`] is what users meet.
+    pub fn bind(config: Config) -> Result<Self, BindError> {
+        if !(config.time_scale >= 0.0 && config.time_scale.is_finite()) {
+            return Err(BindError::Scale(config.time_scale));
+        }
+        let cannot_listen = |cause| BindError::Listen { addr: config.listen, cause };
+        let (listener, addr) = listen(config.listen).map_err(cannot_listen)?;
+        let no_events = |cause: Errno| BindError::Events(cause.into());
+        let timed = Timed::new(&config).map_err(no_events)?;
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(no_events)?;
+        watch_timer(&poll, &timed.clock).map_err(no_events)?;
+        let mut origin = Self {
+            timed,
+            faults: Faults::default(),
+            window: Window::default(),
+            today: Today::new(),
+            cache_name: reply::cache_name(&config.name),
+            limits: Limits::default(),
+            buffer: Vec::with_capacity(conn::BUFFER_BYTES),
+            conns: Table::default(),
+            accepted: 0,
+            refused: 0,
+            now: Instant::ZERO,
+            unfinished: Vec::new(),
+            drain_until: None,
+            addr,
+            listener: Some(listener),
+            accepting: false,
+            sweep_at: Instant::ZERO,
+            parts: Vec::new(),
+            events: Vec::with_capacity(EVENTS),
+            poll,
+            config,
+        };
+        // Makes the pattern now rather than while the first client waits.
+        content::slice(TargetId(0), 0, 0);
+        origin.accept_more();
+        Ok(origin)
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Answers until `shutdown` is done; then finishes what is in progress, no longer than
+    /// [`Config::drain_timeout`]. Runs on a current-thread runtime with I/O enabled, beside others.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says when the epoll set itself fails.
+    pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
+        #[expect(
+            deprecated,
+            reason = "its successor is the same but marked unsafe, for descriptors that somebody \
+                      else may close; this one is owned by what it is given to"
+        )]
+        let ready = AsyncFd::with_interest(self.poll.try_clone()?, Interest::READABLE)?;
+        let mut shutdown = std::pin::pin!(shutdown);
+        self.turn()?;
+        while !self.is_over() {
+            tokio::select! {
+                guard = ready.readable() => {
+                    let mut guard = guard?;
+                    if self.turns()? {
+                        guard.retain_ready();
+                        tokio::task::yield_now().await;
+                    } else {
+                        guard.clear_ready();
+                    }
+                }
+                () = &mut shutdown, if self.drain_until.is_none() => {
+                    self.drain();
+                    self.turn()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Some turns; true if there is more to do at once.
+    fn turns(&mut self) -> rustix::io::Result<bool> {
+        for _ in 0..TURNS {
+            if !self.turn()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes up what has happened and what is due; true if there may be more at once.
+    fn turn(&mut self) -> rustix::io::Result<bool> {
+        let mut events = core::mem::take(&mut self.events);
+        events.clear();
+        let instantly = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        match epoll::wait(&self.poll, spare_capacity(&mut events), Some(&instantly)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause),
+        }
+        self.now = self.timed.clock.real();
+        for event in &events {
+            self.happened(event.data.u64(), event.flags);
+        }
+        let full = events.len() == EVENTS;
+        self.events = events;
+        for tag in core::mem::take(&mut self.unfinished) {
+            self.drive(tag);
+        }
+        let pumped = self.pump();
+        if self.now >= self.sweep_at {
+            self.sweep();
+        }
+        self.timed.arm(self.sweep_at);
+        Ok(full || !pumped || !self.unfinished.is_empty())
+    }
+
+    fn happened(&mut self, name: u64, flags: EventFlags) {
+        match name {
+            LISTENER => self.accept(),
+            TIMER => self.timed.clock.rang(),
+            _ => {
+                let Some(conn) = self.conns.get_mut(Tag(name)) else { return };
+                if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+                    let conn = self.conns.take(Tag(name)).expect("the connection was just seen");
+                    self.close(Tag(name), conn);
+                    return;
+                }
+                conn.readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP);
+                self.drive(Tag(name));
+            }
+        }
+    }
+
+    /// Carries out what the model has due, and what comes of it, until nothing is due. False if it
+    /// stopped before, to let others have their turn.
+    fn pump(&mut self) -> bool {
+        for _ in 0..ROUNDS {
+            self.now = self.timed.clock.real();
+            while let Some(tag) = self.timed.undelayed(self.now) {
+                self.undelay(tag);
+            }
+            let mut parts = core::mem::take(&mut self.parts);
+            self.timed.run(self.now, &mut parts);
+            let done = parts.is_empty();
+            for (at, part) in parts.iter().enumerate() {
+                self.release(part);
+                // Several parts for one connection are written at once.
+                if parts.get(at + 1).is_none_or(|next| next.tag != part.tag) {
+                    self.drive(Tag(part.tag));
+                }
+            }
+            parts.clear();
+            self.parts = parts;
+            if done {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS {
+            if self.conns.len() >= self.config.connections_max {
+                self.stop_accepting();
+                return;
+            }
+            let Some(listener) = &self.listener else { return };
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match rustix::net::accept_with(listener, flags) {
+                Ok(socket) => self.welcome(socket),
+                // A client that gave up before it was accepted.
+                Err(Errno::CONNABORTED | Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // No more descriptors: leave the rest in the queue until one is closed.
+                Err(_) => return self.stop_accepting(),
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: OwnedFd) {
+        self.accepted += 1;
+        self.timed.connect(self.now);
+        let tag = self.conns.reserve();
+        self.conns.put(tag, Box::new(Conn::new(socket, self.now)));
+        // Its first request is mostly there already: look before asking the kernel to watch.
+        self.drive(tag);
+    }
+
+    /// Closes a connection that was taken out of the table.
+    pub(crate) fn close(&mut self, tag: Tag, conn: Box<Conn>) {
+        drop(conn);
+        self.timed.close(self.now);
+        self.conns.release(tag);
+    }
+
+    /// Has the kernel watch a connection, for room to write too if it waits for that. False when
+    /// the kernel cannot.
+    pub(crate) fn watch(&self, tag: Tag, conn: &mut Conn, out: bool) -> bool {
+        if conn.watched && (conn.watched_out || !out) {
+            return true;
+        }
+        let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        flags.set(EventFlags::OUT, out);
+        let name = EventData::new_u64(tag.0);
+        let done = if conn.watched {
+            epoll::modify(&self.poll, &conn.socket, name, flags)
+        } else {
+            epoll::add(&self.poll, &conn.socket, name, flags)
+        };
+        (conn.watched, conn.watched_out) = (true, out);
+        done.is_ok()
+    }
+
+    /// Once a second: closes who is too late, looks at the clock, takes new connections again.
+    fn sweep(&mut self) {
+        self.sweep_at = self.now.plus(WINDOW);
+        self.today.renew();
+        let model_now = self.timed.clock.model(self.now);
+        self.window.close(model_now, &mut self.timed);
+        let (now, idle, slow) = (self.now, self.config.idle_timeout, self.config.progress_timeout);
+        let draining = self.drain_until.is_some();
+        let late = self.conns.find(|conn| match conn.patience(idle, slow) {
+            _ if draining && conn.is_idle() => true,
+            Some(patience) => now.since(conn.progress) > patience,
+            None => false,
+        });
+        for tag in late {
+            let conn = self.conns.take(tag).expect("the connection was just found");
+            self.close(tag, conn);
+        }
+        self.accept_more();
+    }
+
+    /// Begins to shut down: no new connections, and none kept without a request.
+    fn drain(&mut self) {
+        self.stop_accepting();
+        self.listener = None;
+        self.drain_until = Some(self.timed.clock.real().plus(self.config.drain_timeout));
+        self.sweep_at = Instant::ZERO;
+    }
+
+    fn is_over(&self) -> bool {
+        let Some(until) = self.drain_until else { return false };
+        self.conns.len() == 0 || self.timed.clock.real() >= until
+    }
+
+    fn accept_more(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        if !self.accepting && self.conns.len() < self.config.connections_max {
+            let name = EventData::new_u64(LISTENER);
+            self.accepting = epoll::add(&self.poll, listener, name, EventFlags::IN).is_ok();
+        }
+    }
+
+    fn stop_accepting(&mut self) {
+        if let Some(listener) = &self.listener
+            && self.accepting
+        {
+            let gone = epoll::delete(&self.poll, listener);
+            self.accepting = gone.is_err();
+        }
+    }
+}
+
+fn listen(addr: SocketAddr) -> std::io::Result<(OwnedFd, SocketAddr)> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    // Accepted sockets inherit it.
+    socket.set_tcp_nodelay(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(BACKLOG)?;
+    let addr = socket.local_addr()?.as_socket().ok_or(std::io::ErrorKind::AddrNotAvailable)?;
+    Ok((socket.into(), addr))
+}
+
+fn watch_timer(poll: &OwnedFd, clock: &Clock) -> rustix::io::Result<()> {
+    epoll::add(poll, clock, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
+}

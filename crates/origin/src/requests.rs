@@ -1,0 +1,66 @@
+//! What a request head asks of an origin.
+
+use crate::conn::{Request, Wants};
+use crate::{Config, content};
+use std::borrow::Cow;
+use wire::http::{Method, RequestHead};
+
+/// The origin's own paths begin so.
+const OWN: &str = "/.origin/";
+
+/// One of the origin's own paths, asked for or told something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own<'q> {
+    Status,
+    Health,
+    SetHealth(&'q str),
+    SetFault(&'q str),
+    Unknown,
+}
+
+/// The origin's own path that a head names, if it does.
+pub(crate) fn own<'b>(head: &RequestHead<'b, '_>) -> Option<Own<'b>> {
+    let path = head.path.strip_prefix(OWN)?;
+    let asks = matches!(head.method, Method::Get | Method::Head);
+    let query = head.query.unwrap_or("");
+    Some(match (path, head.method) {
+        ("status", _) if asks => Own::Status,
+        ("health", _) if asks => Own::Health,
+        ("health", Method::Post) => Own::SetHealth(query),
+        ("fault", Method::Post) => Own::SetFault(query),
+        _ => Own::Unknown,
+    })
+}
+
+/// The request that a head makes, which wants `wants`.
+pub(crate) fn request(head: &RequestHead<'_, '_>, wants: Wants) -> Request {
+    Request {
+        method: head.method,
+        version: head.version,
+        keep_alive: head.keep_alive,
+        framing: head.body,
+        expect_continue: head.expect_continue,
+        wants,
+    }
+}
+
+/// The content that a head names.
+pub(crate) fn content(head: &RequestHead<'_, '_>, config: &Config) -> Wants {
+    let line: Cow<'_, str> = match (head.target.starts_with('/'), head.query) {
+        (true, _) => head.target.into(),
+        (false, None) => head.path.into(),
+        (false, Some(query)) => format!("{}?{query}", head.path).into(),
+    };
+    let target = content::target(head.authority, &line);
+    let Some(bytes) = config.sizes.of(target, head.path, head.query) else {
+        return text(400, "the size asked for is larger than this origin sends");
+    };
+    let mut fields = head.query.unwrap_or("").split('&');
+    let chunked = fields.any(|field| field == "chunked" || field.starts_with("chunked="));
+    Wants::Content { target, bytes, class: config.class(head.path), chunked }
+}
+
+/// A line of text.
+pub(crate) fn text(status: u16, line: &str) -> Wants {
+    Wants::Text(status, "text/plain", format!("{line}\n"))
+}
