@@ -259,3 +259,94 @@ impl Policy for Prequal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, Spec, State, TargetId};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn cluster(servers: u16) -> Cluster {
+        let mut cluster = Cluster::new(0.0);
+        for number in 0..servers {
+            let spec = Spec { name: number.to_string().into(), weight: 1, capacity: None };
+            cluster.join(spec, State::Up, Instant::ZERO).expect("there is a slot");
+        }
+        cluster
+    }
+
+    fn request() -> Request {
+        let (at, class) = (Instant(1), Class::STATIC);
+        Request { at, target: TargetId(1), class, holder: None }
+    }
+
+    /// A policy that saw the RIFs 1 to 100, so that more than 84 is hot, with these probes of
+    /// servers 0, 1, ...: RIF and milliseconds.
+    fn with_pool(probes: &[(u64, u32)]) -> Prequal {
+        let mut prequal = Prequal::new(&Params::new(PARAMS));
+        (1..=100).for_each(|rif| prequal.rifs.push(Load::of(rif)));
+        let probe = |(server, (rif, ms)): (u16, &(u64, u32))| Probe {
+            server: ServerId(server),
+            rif: Load::of(*rif),
+            latency: *ms * MS,
+            at: Instant(1),
+            uses_left: None,
+        };
+        prequal.pool = (0..).zip(probes).map(probe).collect();
+        prequal
+    }
+
+    #[test]
+    fn the_rule_puts_cold_before_hot_the_cold_by_latency_and_the_hot_by_rif() {
+        for (probes, best, worst, why) in [
+            (&[(3, 30), (80, 10), (5, 20)][..], 1, 0, "all cold: latency, whatever the RIF"),
+            (&[(85, 1), (84, 90), (86, 2)], 1, 2, "the only cold one, however slow"),
+            (&[(90, 9), (99, 1), (95, 5)], 0, 1, "all hot: RIF, whatever the latency"),
+            (&[(1, 7), (2, 7), (3, 7)], 0, 2, "equally fast: RIF"),
+        ] {
+            let prequal = with_pool(probes);
+            let answer = prequal.decide(&request(), &cluster(3), &mut Dice::new(1));
+            assert_eq!(answer.map(|answer| answer.server), Some(ServerId(best)), "{why}");
+            assert_eq!(prequal.worst(), worst, "{why}");
+        }
+    }
+
+    #[test]
+    fn removals_take_the_oldest_and_the_worst_in_turn() {
+        let mut prequal = with_pool(&[(1, 1), (1, 50), (1, 2), (1, 3)]);
+        prequal.remove(Instant(1));
+        prequal.remove(Instant(1));
+        let left: Vec<_> = prequal.pool.iter().map(|probe| probe.server.0).collect();
+        assert_eq!(left, [2, 3], "0 was the oldest, then 1 the worst");
+    }
+
+    #[test]
+    fn a_probe_is_used_as_often_as_the_formula_says() {
+        let mut prequal = Prequal::new(&Params::new(PARAMS));
+        // (1 + 1) / ((1 - 16/64) 3 - 1) = 1.6: once or twice, 1.6 times on average.
+        let uses: Vec<_> = (0..1_000).filter_map(|_| prequal.reuse(64)).collect();
+        assert_eq!(uses.len(), 1_000);
+        let mean = f64::from(uses.iter().sum::<u32>()) / 1_000.0;
+        assert!((1.55..1.65).contains(&mean), "{mean}");
+        assert_eq!(
+            prequal.reuse(1_000_000),
+            Some(1),
+            "2 / 1.99995, rounded by lot: all but never 2"
+        );
+        assert_eq!(prequal.reuse(16), None, "as many places as servers: age alone limits");
+    }
+
+    #[test]
+    fn the_chosen_probe_counts_one_more_and_is_used_up() {
+        let mut prequal = with_pool(&[(1, 1), (2, 2)]);
+        prequal.probes = 0;
+        prequal.removals = 0;
+        prequal.pool[0].uses_left = Some(1);
+        let cluster = cluster(2);
+        let answer = prequal.decide(&request(), &cluster, &mut Dice::new(1)).expect("two are up");
+        prequal.commit(&request(), &answer, &cluster);
+        let left: Vec<_> = prequal.pool.iter().map(|probe| probe.server.0).collect();
+        assert_eq!(left, [1], "its only use is over");
+    }
+}

@@ -2,6 +2,8 @@
 //! (servers join, leave, fail, drain, warm up, report; requests begin and end), and after every
 //! question the promises are checked against a ledger kept here, not by the policy.
 
+#![allow(clippy::unwrap_used)] // In a test, an unwrap is an assertion.
+
 use core::time::Duration;
 use policy::{
     Class, Cluster, Desk, Entry, Expect, Instant, Load, Outcome, POLICIES, Params, Report, Request,
