@@ -1,1 +1,36 @@
-//! (in the making)
+//! THE DATA PLANE: accepts clients, reads request heads, asks who serves, delivers.
+//!
+//! One thread per core, each with its own reactor, listening sockets, connections, buffers and
+//! counters. What they share is the desk (one policy for the whole process, behind one short lock)
+//! and the table of servers, rules and settings, which a reload replaces as a whole.
+//!
+//! The order in which a request meets the modules: `worker` accepts, `client` reads its head,
+//! `exchange` asks (`place`, [`ask`]) and makes attempts (`pool`, `converse`), `pump` moves bodies,
+//! `exchange` writes down what became of it ([`counters`], [`journal`]).
+
+pub mod ask;
+mod client;
+mod converse;
+pub mod counters;
+mod exchange;
+mod facts;
+mod io;
+pub mod journal;
+mod listen;
+mod pipes;
+mod place;
+mod pool;
+mod pump;
+mod settings;
+mod shared;
+mod sys;
+mod team;
+mod tunnel;
+mod watch;
+mod worker;
+
+pub use ask::Ask;
+pub use listen::Listen;
+pub use settings::{AccessFormat, Admission, Forwarding, Retry, Settings, Timeouts};
+pub use shared::{Backend, Clock, Live, Observer, Route, Shared};
+pub use team::Team;

@@ -1,0 +1,232 @@
+//! A client's connection: one request after the other, until somebody closes.
+
+use crate::counters::Cause;
+use crate::exchange::{After, Exchange};
+use crate::io::Socket;
+use crate::watch::Watched;
+use crate::worker::{SCRATCH_BYTES, Worker};
+use core::future::poll_fn;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use policy::ServerId;
+use std::net::IpAddr;
+use wire::http::{Reject, Slots, emit, request};
+
+/// How long a client whose request was refused may go on sending before the connection is cut.
+/// Closing at once would reset the connection, and the reset would overtake the explanation.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes that a refused client may go on sending.
+const LINGER_BYTES_MAX: usize = 1024 * 1024;
+
+/// A client's connection.
+pub(crate) struct Client {
+    pub(crate) socket: Socket,
+    pub(crate) peer: IpAddr,
+    /// The address as X-Forwarded-For has it.
+    pub(crate) peer_text: String,
+    /// Bytes received and not yet used: the beginning of a request.
+    pub(crate) inbox: Vec<u8>,
+    pub(crate) watch: Watched,
+    /// Who answered the last request on this connection.
+    pub(crate) holder: Option<ServerId>,
+    /// Whether a request was served before.
+    used: bool,
+}
+
+enum Next {
+    Exchange(Box<Exchange>),
+    Reject(Reject),
+    /// The client closed, or fell silent; whether in the middle of a request.
+    Gone {
+        amid: bool,
+        late: bool,
+    },
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(socket: Socket, peer: IpAddr, worker: &Worker) {
+    let peer = peer.to_canonical();
+    let mut client = Client {
+        socket,
+        peer,
+        peer_text: peer.to_string(),
+        inbox: Vec::new(),
+        watch: worker.watches.watch(),
+        holder: None,
+        used: false,
+    };
+    loop {
+        let next = client.next(worker).await;
+        let after = match next {
+            Next::Exchange(exchange) => exchange.run(&mut client, worker).await,
+            Next::Reject(reject) => {
+                refuse(&mut client, worker, reject).await;
+                After::Linger
+            }
+            Next::Gone { amid, late } => {
+                if amid {
+                    worker.counters().causes[Cause::ClientRequest as usize].add(1);
+                }
+                if amid && late {
+                    let reject =
+                        Reject { status: 408, why: "the request's head did not come in time" };
+                    refuse(&mut client, worker, reject).await;
+                }
+                After::Close
+            }
+        };
+        client.used = true;
+        match after {
+            After::KeepAlive => {}
+            After::Close => break,
+            After::Reset => {
+                client.socket.reset_on_close();
+                break;
+            }
+            After::Linger => {
+                linger(&mut client, worker).await;
+                break;
+            }
+        }
+    }
+    worker.recycle(core::mem::take(&mut client.inbox));
+}
+
+impl Client {
+    /// Waits for the next request's head.
+    async fn next(&mut self, worker: &Worker) -> Next {
+        let timeouts = worker.live().settings.timeouts;
+        let began = !self.inbox.is_empty() || !self.used;
+        self.watch.arm(if began { timeouts.head } else { timeouts.idle });
+        let mut fresh = !self.inbox.is_empty();
+        poll_fn(|cx| {
+            if core::mem::take(&mut fresh) {
+                // What came behind the last request may be the next one.
+                let inbox = core::mem::take(&mut self.inbox);
+                let next = self.read_head(&inbox, worker);
+                worker.recycle(inbox);
+                if let Some(next) = next {
+                    return Poll::Ready(next);
+                }
+            }
+            self.poll_next(cx, worker)
+        })
+        .await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>, worker: &Worker) -> Poll<Next> {
+        let mut scratch = worker.scratch.borrow_mut();
+        loop {
+            let have = self.inbox.len();
+            scratch[..have].copy_from_slice(&self.inbox);
+            match self.socket.poll_read(cx, &mut scratch[have..]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    if have == 0 && self.used {
+                        self.watch.arm(worker.live().settings.timeouts.head);
+                    }
+                    self.inbox.clear();
+                    if let Some(next) = self.read_head(&scratch[..have + count], worker) {
+                        return Poll::Ready(next);
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(Next::Gone { amid: have > 0, late: false }),
+                Poll::Pending => {
+                    let amid = have > 0;
+                    if self.watch.expired(cx) {
+                        return Poll::Ready(Next::Gone { amid, late: true });
+                    }
+                    if worker.stopping.get() && !amid {
+                        return Poll::Ready(Next::Gone { amid, late: false });
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    /// Makes a request of `bytes` if the head is whole, else keeps them for later. The inbox is
+    /// empty before.
+    fn read_head(&mut self, bytes: &[u8], worker: &Worker) -> Option<Next> {
+        let live = worker.live();
+        let mut slots = Slots::new();
+        match request::parse(bytes, &live.settings.wire, &mut slots) {
+            Ok(Some(head)) => {
+                let rest = &bytes[head.head_bytes..];
+                let exchange = Exchange::begin(&head, self, worker, live);
+                self.keep(rest, worker);
+                Some(Next::Exchange(Box::new(exchange)))
+            }
+            // A head limit above the buffer would wait for bytes that cannot be taken.
+            Ok(None) if bytes.len() >= SCRATCH_BYTES => {
+                Some(Next::Reject(Reject { status: 431, why: "the head is too long" }))
+            }
+            Ok(None) => {
+                self.keep(bytes, worker);
+                None
+            }
+            Err(reject) => Some(Next::Reject(reject)),
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8], worker: &Worker) {
+        if !bytes.is_empty() {
+            if self.inbox.capacity() == 0 {
+                self.inbox = worker.buffer();
+            }
+            self.inbox.extend_from_slice(bytes);
+        }
+    }
+
+    /// Sends `bytes` whole, within `patience`.
+    pub(crate) async fn send(&mut self, bytes: &[u8], patience: Duration) -> bool {
+        self.watch.arm(patience);
+        let mut sent = 0;
+        poll_fn(|cx| {
+            while sent < bytes.len() {
+                match self.socket.poll_write(cx, &bytes[sent..], &[]) {
+                    Poll::Ready(Ok(count)) => sent += count,
+                    Poll::Ready(Err(_)) => return Poll::Ready(false),
+                    Poll::Pending if self.watch.expired(cx) => return Poll::Ready(false),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(true)
+        })
+        .await
+    }
+}
+
+/// Answers a request that cannot be served.
+async fn refuse(client: &mut Client, worker: &Worker, reject: Reject) {
+    let counters = worker.counters();
+    counters.causes[Cause::BadRequest as usize].add(1);
+    counters.statuses[usize::from(reject.status / 100).clamp(1, 5) - 1].add(1);
+    let mut out = worker.buffer();
+    let edit = emit::ErrorEdit { close: true, ..Default::default() };
+    emit::error(reject.status, reject.why, &edit, &mut out);
+    let patience = worker.live().settings.timeouts.body;
+    if client.send(&out, patience).await {
+        counters.bytes_out.add(out.len() as u64);
+    }
+    worker.recycle(out);
+}
+
+/// Ends our side and reads on for a while what the client still sends.
+async fn linger(client: &mut Client, worker: &Worker) {
+    client.socket.shutdown_write();
+    client.watch.arm(LINGER);
+    let mut left = LINGER_BYTES_MAX;
+    poll_fn(|cx| {
+        let mut scratch = worker.scratch.borrow_mut();
+        loop {
+            match client.socket.poll_read(cx, &mut scratch) {
+                Poll::Ready(Ok(count)) if count > 0 && count <= left => left -= count,
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending if client.watch.expired(cx) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    })
+    .await;
+}

@@ -1,0 +1,432 @@
+//! One attempt: the request goes to the server over one connection, the reply comes back.
+//!
+//! Both directions are polled together, because a server may answer before it has read the whole
+//! request, and a client may wait for 100 (Continue) before it sends the rest.
+
+use crate::client::Client;
+use crate::counters::Cause;
+use crate::exchange::{After, Exchange, micros};
+use crate::pool::Upstream;
+use crate::pump::{Broke, Pump};
+use crate::shared::Backend;
+use crate::tunnel;
+use crate::worker::{SCRATCH_BYTES, Worker};
+use core::future::poll_fn;
+use core::task::{Context, Poll, ready};
+use std::sync::Arc;
+use wire::http::emit::{BodyEdit, ResponseEdit};
+use wire::http::{Framing, RequestContext, ResponseHead, Slots, Version, emit, response};
+
+/// Up to this many bytes of a reply's body are copied behind its head, so that one plain send
+/// takes both; above, a gathering write is cheaper than the copy.
+const JOINED_BYTES_MAX: usize = 4096;
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
+    /// What to tell the client beyond the cause.
+    pub(crate) why: Option<&'static str>,
+    /// Whether the server may have seen the request.
+    pub(crate) sent: bool,
+    /// Whether it was an idle connection that turned out to be closed.
+    pub(crate) stale: bool,
+    /// Whether the client has seen part of the reply: then nothing can be done any more.
+    pub(crate) reply_begun: bool,
+}
+
+impl Failure {
+    fn of(cause: Cause) -> Self {
+        Self { cause, why: None, sent: true, stale: false, reply_begun: false }
+    }
+
+    /// No connection was made.
+    pub(crate) fn connect() -> Self {
+        Self { sent: false, ..Self::of(Cause::Connect) }
+    }
+
+    /// Whether it says something about the server, rather than about the client.
+    pub(crate) fn blames_server(&self) -> bool {
+        !matches!(self.cause, Cause::ClientData | Cause::ClientRequest | Cause::BadRequest)
+    }
+}
+
+/// An attempt under way.
+pub(crate) struct Conversation<'e> {
+    exchange: &'e mut Exchange,
+    upstream: Upstream,
+    head_sent: usize,
+    /// The request's body.
+    up: Pump,
+    /// The server does not read any more; it may have answered all the same.
+    up_broken: bool,
+    /// The reply's head as far as it has come, when not at once.
+    partial: Vec<u8>,
+    /// Interim replies that the client has not taken yet.
+    interim: Vec<u8>,
+    /// The reply's body.
+    down: Option<Pump>,
+    close: bool,
+    upgraded: bool,
+    server_stays: bool,
+}
+
+impl<'e> Conversation<'e> {
+    /// An attempt over `upstream`, nothing sent yet.
+    pub(crate) fn new(exchange: &'e mut Exchange, upstream: Upstream) -> Self {
+        let up = Pump::new(exchange.framing, &exchange.live.settings.wire, BodyEdit::Keep);
+        Self {
+            exchange,
+            upstream,
+            head_sent: 0,
+            up,
+            up_broken: false,
+            partial: Vec::new(),
+            interim: Vec::new(),
+            down: None,
+            close: true,
+            upgraded: false,
+            server_stays: false,
+        }
+    }
+
+    /// Runs it to its end.
+    pub(crate) async fn run(
+        mut self,
+        client: &mut Client,
+        worker: &Worker,
+        backend: &Arc<Backend>,
+    ) -> Result<After, Failure> {
+        let timeouts = self.exchange.live.settings.timeouts;
+        let result = self.body_in_hand(client);
+        client.watch.arm(if self.up.done() { timeouts.first_byte } else { timeouts.body });
+        let mut result = match result {
+            Ok(()) => poll_fn(|cx| self.poll_head(cx, client, worker)).await,
+            Err(failure) => Err(failure),
+        };
+        if result.is_ok() && !self.upgraded {
+            client.watch.arm(timeouts.body);
+            result = poll_fn(|cx| self.poll_body(cx, client, worker)).await;
+        }
+        self.count(worker);
+        if let Err(mut failure) = result {
+            failure.sent = self.head_sent > 0;
+            if !failure.sent {
+                self.up.return_to(&mut client.inbox);
+            }
+            return Err(failure);
+        }
+        if self.upgraded {
+            let spare = self.down.as_mut().map(Pump::unsent).unwrap_or_default();
+            let (upstream, exchange) = (self.upstream, self.exchange);
+            let moved = tunnel::run(client, upstream, spare, worker, timeouts.tunnel).await;
+            exchange.record.bytes_in += moved.up;
+            exchange.record.bytes_out += moved.down;
+            exchange.record.cause = Cause::Tunnel;
+            return Ok(After::Close);
+        }
+        Ok(self.end(client, worker, backend))
+    }
+
+    /// Gives the pump what came of the body along with the head.
+    fn body_in_hand(&mut self, client: &mut Client) -> Result<(), Failure> {
+        if self.exchange.framing.is_empty() || client.inbox.is_empty() {
+            return Ok(());
+        }
+        let inbox = core::mem::take(&mut client.inbox);
+        match self.up.first(&inbox, &mut Vec::new()) {
+            Ok(count) => {
+                self.up.owe(&inbox[..count]);
+                Ok(())
+            }
+            Err(bad) => Err(Failure { why: Some(bad.why()), ..Failure::of(Cause::BadRequest) }),
+        }
+    }
+
+    /// Ready when the head of the final reply, and what came of its body with it, is on its way.
+    fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        worker: &Worker,
+    ) -> Poll<Result<(), Failure>> {
+        let timeouts = self.exchange.live.settings.timeouts;
+        loop {
+            let mut progress = false;
+            if !self.up_broken
+                && let Poll::Ready(result) = self.poll_up(cx, client, worker, &mut progress)
+            {
+                result?;
+                if progress {
+                    client.watch.arm(timeouts.first_byte);
+                }
+            } else if progress {
+                client.watch.arm(timeouts.body);
+            }
+            self.poll_interim(cx, client);
+            match self.poll_reply(cx, client, worker) {
+                Poll::Ready(Ok(false)) => {}
+                Poll::Ready(Ok(true)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Err(failure)) => return Poll::Ready(Err(failure)),
+                Poll::Pending if client.watch.expired(cx) => {
+                    let waits_for_client = !self.up_broken && !self.up.done() && self.up.hungry();
+                    return Poll::Ready(Err(Failure::of(if waits_for_client {
+                        Cause::ClientRequest
+                    } else {
+                        Cause::FirstByteTimeout
+                    })));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Sends the head and then the body. Ready when both are sent, or the server reads no more.
+    fn poll_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        worker: &Worker,
+        progress: &mut bool,
+    ) -> Poll<Result<(), Failure>> {
+        while self.head_sent < self.exchange.head.len() {
+            let rest = &self.exchange.head[self.head_sent..];
+            match ready!(self.upstream.socket.poll_write(cx, rest, &[])) {
+                Ok(count) => {
+                    self.head_sent += count;
+                    *progress = true;
+                }
+                Err(_) => {
+                    self.up_broken = true;
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
+        if self.up.done() {
+            return Poll::Ready(Ok(()));
+        }
+        let (from, to) = (&mut client.socket, &mut self.upstream.socket);
+        match ready!(self.up.poll(cx, from, to, worker, progress)) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(Broke::Sink) => {
+                self.up_broken = true;
+                Poll::Ready(Ok(()))
+            }
+            Err(Broke::Source) => Poll::Ready(Err(Failure::of(Cause::ClientRequest))),
+            Err(Broke::Framing(bad)) => {
+                let why = Some(bad.why());
+                Poll::Ready(Err(Failure { why, ..Failure::of(Cause::BadRequest) }))
+            }
+        }
+    }
+
+    fn poll_interim(&mut self, cx: &mut Context<'_>, client: &mut Client) {
+        while !self.interim.is_empty() {
+            match client.socket.poll_write(cx, &self.interim, &[]) {
+                Poll::Ready(Ok(count)) => drop(self.interim.drain(..count)),
+                // A client that is gone is noticed at the final reply.
+                Poll::Ready(Err(_)) => self.interim.clear(),
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    /// Reads what the server says. Ready with true once the final head has been dealt with.
+    fn poll_reply(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        worker: &Worker,
+    ) -> Poll<Result<bool, Failure>> {
+        let mut scratch = worker.scratch.borrow_mut();
+        let have = self.partial.len();
+        scratch[..have].copy_from_slice(&self.partial);
+        let count = match ready!(self.upstream.socket.poll_read(cx, &mut scratch[have..])) {
+            Ok(count) if count > 0 => count,
+            _ => {
+                let stale = self.upstream.reused && have == 0;
+                return Poll::Ready(Err(Failure { stale, ..Failure::of(Cause::ServerHead) }));
+            }
+        };
+        self.partial.clear();
+        let mut bytes = &scratch[..have + count];
+        let mut slots = Slots::new();
+        loop {
+            let asked =
+                RequestContext { method: self.exchange.method, upgrade: self.exchange.upgrade };
+            let live = std::rc::Rc::clone(&self.exchange.live);
+            let parsed = response::parse(bytes, &asked, &live.settings.wire, &mut slots);
+            match parsed.map_err(|broken| broken.why) {
+                Ok(Some(head)) if head.is_interim() => {
+                    self.pass_interim(&head, cx, client);
+                    bytes = &bytes[head.head_bytes..];
+                    slots = Slots::new();
+                }
+                Ok(Some(head)) => {
+                    let rest = &bytes[head.head_bytes..];
+                    return Poll::Ready(
+                        self.begin_reply(&head, rest, cx, client, worker).map(|()| true),
+                    );
+                }
+                Ok(None) if bytes.len() < SCRATCH_BYTES => {
+                    self.partial.extend_from_slice(bytes);
+                    return Poll::Ready(Ok(false));
+                }
+                Ok(None) => return Poll::Ready(Err(bad_reply("the reply's head is too long"))),
+                Err(why) => return Poll::Ready(Err(bad_reply(why))),
+            }
+        }
+    }
+
+    fn pass_interim(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+    ) {
+        // A client of HTTP/1.0 does not know interim replies (RFC 9110, 15.2).
+        if self.exchange.version == Version::Http11 {
+            emit::response(head, &ResponseEdit::default(), &mut self.interim);
+            self.poll_interim(cx, client);
+        }
+    }
+
+    /// Sends the reply's head and what came of its body with it.
+    fn begin_reply(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        rest: &[u8],
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        worker: &Worker,
+    ) -> Result<(), Failure> {
+        let exchange = &mut *self.exchange;
+        let live = &exchange.live;
+        let since = worker.shared.clock.now().since(exchange.record.at);
+        exchange.record.first_byte_us = micros(since).max(1);
+        self.upgraded = head.is_upgrade();
+        self.close = !exchange.keep_alive || worker.stopping.get() || !self.up.done();
+        let edit = match (head.body, exchange.version) {
+            (Framing::Chunked, Version::Http10) => BodyEdit::Dechunk,
+            (Framing::UntilClose, Version::Http11) if !self.close && !self.upgraded => {
+                BodyEdit::Chunk
+            }
+            _ => BodyEdit::Keep,
+        };
+        let framing = if self.upgraded { Framing::UntilClose } else { head.body };
+        let until_close =
+            edit == BodyEdit::Dechunk || (framing == Framing::UntilClose && edit == BodyEdit::Keep);
+        self.close |= until_close && !self.upgraded;
+        exchange.until_close = until_close;
+        self.server_stays = head.keep_alive;
+        let id = exchange.id.as_ref().map(|id| id.text());
+        let forwarding = &live.settings.forwarding;
+        let mut out = worker.buffer();
+        out.append(&mut self.interim);
+        emit::response(
+            head,
+            &ResponseEdit {
+                via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
+                client: exchange.version,
+                close: self.close,
+                body: edit,
+                request_id: id.as_deref(),
+                date: None,
+            },
+            &mut out,
+        );
+        let mut down = Pump::new(framing, &live.settings.wire_of_replies(), edit);
+        let ours = down.first(rest, &mut out).map_err(|bad| bad_reply(bad.why()))?;
+        let mut body = &rest[..ours];
+        if body.len() <= JOINED_BYTES_MAX {
+            out.extend_from_slice(body);
+            body = &[];
+        }
+        let count = match client.socket.poll_write(cx, &out, body) {
+            Poll::Ready(Ok(count)) => count,
+            Poll::Ready(Err(_)) => return Err(Failure::of(Cause::ClientData)),
+            Poll::Pending => 0,
+        };
+        exchange.record.status = head.status;
+        down.moved = count as u64;
+        down.owe(&out[count.min(out.len())..]);
+        down.owe(&body[count.saturating_sub(out.len())..]);
+        worker.recycle(out);
+        self.down = Some(down);
+        Ok(())
+    }
+
+    /// Ready when the reply is delivered.
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        worker: &Worker,
+    ) -> Poll<Result<(), Failure>> {
+        if self.down.as_ref().is_some_and(Pump::done) {
+            return Poll::Ready(Ok(()));
+        }
+        let begun = |cause| Failure { reply_begun: true, ..Failure::of(cause) };
+        let mut progress = false;
+        if !self.up_broken && !self.up.done() {
+            // The reply goes on whatever becomes of the rest of the request.
+            if let Poll::Ready(Err(_)) = self.poll_up(cx, client, worker, &mut progress) {
+                self.up_broken = true;
+            }
+        }
+        let down = self.down.as_mut().expect("the reply's head comes before its body");
+        let (from, to) = (&mut self.upstream.socket, &mut client.socket);
+        let cause = match down.poll(cx, from, to, worker, &mut progress) {
+            Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
+            Poll::Ready(Err(Broke::Source | Broke::Framing(_))) => Cause::ServerData,
+            Poll::Ready(Err(Broke::Sink)) => Cause::ClientData,
+            Poll::Pending => {
+                if progress {
+                    client.watch.arm(self.exchange.live.settings.timeouts.body);
+                }
+                if !client.watch.expired(cx) {
+                    return Poll::Pending;
+                }
+                if down.hungry() { Cause::ServerData } else { Cause::ClientData }
+            }
+        };
+        Poll::Ready(Err(begun(cause)))
+    }
+
+    fn count(&mut self, worker: &Worker) {
+        self.up.close(worker);
+        self.exchange.record.bytes_in = self.up.moved;
+        let mut spliced = self.up.spliced;
+        if let Some(down) = &mut self.down {
+            down.close(worker);
+            self.exchange.record.bytes_out = down.moved;
+            spliced += down.spliced;
+        }
+        worker.counters().bytes_spliced.add(spliced);
+    }
+
+    /// The reply is delivered: both connections may serve again.
+    fn end(mut self, client: &mut Client, worker: &Worker, backend: &Arc<Backend>) -> After {
+        self.exchange.record.cause = Cause::Complete;
+        let whole = self.up.done() && !self.up_broken;
+        let clean = self.down.as_ref().is_some_and(|down| down.excess.is_empty());
+        if self.server_stays && whole && clean && !worker.stopping.get() {
+            let most = self.exchange.live.settings.idle_per_server_max;
+            let now = worker.watches.now();
+            worker.pool.borrow_mut().put(backend, self.upstream, now, most);
+        }
+        client.holder = Some(backend.id);
+        if whole && !self.exchange.framing.is_empty() {
+            client.inbox = core::mem::take(&mut self.up.excess);
+        }
+        match (self.close, whole) {
+            (false, true) => After::KeepAlive,
+            (true, true) => After::Close,
+            (_, false) => After::Linger,
+        }
+    }
+}
+
+fn bad_reply(why: &'static str) -> Failure {
+    Failure { why: Some(why), ..Failure::of(Cause::BadReply) }
+}

@@ -1,0 +1,252 @@
+//! What is counted. Each worker writes its own copy, so that no two cores fight for a cache line;
+//! whoever reads adds them up.
+
+use policy::{Class, Why};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that one worker writes and anybody reads.
+///
+/// A plain load and store instead of a locked addition: there is one writer.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds to it. Only ever called by the worker that owns it.
+    pub(crate) fn add(&self, amount: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+    }
+
+    /// Takes from it.
+    pub(crate) fn sub(&self, amount: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_sub(amount), Ordering::Relaxed);
+    }
+
+    /// What it is now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Upper bounds of the latency buckets, in microseconds: the fourteen that OpenTelemetry advises
+/// for `http.server.request.duration`, and four below for caches that answer from memory.
+pub const BOUNDS_US: [u64; 18] = [
+    250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 75_000, 100_000, 250_000, 500_000,
+    750_000, 1_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000,
+];
+
+/// Latencies by bucket. The last bucket is for all above the last bound.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    /// Observations by bucket, not cumulative.
+    pub buckets: [Counter; BOUNDS_US.len() + 1],
+    /// Sum of all observations.
+    pub sum_us: Counter,
+}
+
+impl Histogram {
+    pub(crate) fn record(&self, latency_us: u64) {
+        let bucket = BOUNDS_US.partition_point(|bound| *bound < latency_us);
+        self.buckets[bucket].add(1);
+        self.sum_us.add(latency_us);
+    }
+}
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal,)*) => {
+        /// How an exchange ended: one cause each, in the log as two letters. The first letter says
+        /// who ended it (C client, S server, P the switch itself, - nobody: it was complete), the
+        /// second when (R request, Q queue, C connect, H head of the reply, D data, T tunnel).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Cause { $($(#[$doc])* $variant,)* }
+
+        impl Cause {
+            /// Every cause, in declaration order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The two letters.
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    /// The reply went out whole.
+    Complete = "--",
+    /// The request was malformed or over a limit.
+    BadRequest = "PR",
+    /// The client went away, or fell silent, before its request was whole.
+    ClientRequest = "CR",
+    /// The client went away, or stopped reading, during the reply.
+    ClientData = "CD",
+    /// No server was up.
+    NoServer = "PS",
+    /// The server's queue was full.
+    QueueFull = "PQ",
+    /// The turn did not come before the deadline.
+    QueueTimeout = "SQ",
+    /// No connection to the server.
+    Connect = "SC",
+    /// The server closed or reset before the head of its reply.
+    ServerHead = "SH",
+    /// The head of the reply did not come in time.
+    FirstByteTimeout = "sH",
+    /// The reply was not HTTP.
+    BadReply = "PH",
+    /// The server closed, reset or fell silent during the reply.
+    ServerData = "SD",
+    /// A tunnel ended.
+    Tunnel = "-T",
+}
+
+/// What a worker counts.
+#[derive(Debug)]
+pub struct Counters {
+    /// Client connections accepted.
+    pub accepted: Counter,
+    /// Client connections open now.
+    pub open: Counter,
+    /// Times that accepting failed, for example for want of file descriptors.
+    pub accept_failures: Counter,
+    /// Requests whose head was read whole.
+    pub requests: Counter,
+    /// Requests between head and end now.
+    pub in_flight: Counter,
+    /// Replies by hundreds of the status: 1xx..5xx.
+    pub statuses: [Counter; 5],
+    /// Decisions by reason.
+    pub decisions: [Counter; Why::ALL.len()],
+    /// Ends by cause.
+    pub causes: [Counter; Cause::ALL.len()],
+    /// Attempts after the first.
+    pub retries: Counter,
+    /// Retries that the budget refused.
+    pub retries_refused: Counter,
+    /// Connections opened to servers, and requests sent over one that was open.
+    pub server_connects: Counter,
+    /// Requests sent over a connection that was already open.
+    pub server_reuses: Counter,
+    /// Bytes from clients and from servers.
+    pub bytes_in: Counter,
+    /// Bytes sent to clients.
+    pub bytes_out: Counter,
+    /// Bytes that went by splice, without being copied to the switch.
+    pub bytes_spliced: Counter,
+    /// Log lines that were dropped because the writer could not keep up.
+    pub log_dropped: Counter,
+    /// Whole time of requests.
+    pub duration: Histogram,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            accepted: Counter::default(),
+            open: Counter::default(),
+            accept_failures: Counter::default(),
+            requests: Counter::default(),
+            in_flight: Counter::default(),
+            statuses: Default::default(),
+            decisions: core::array::from_fn(|_| Counter::default()),
+            causes: core::array::from_fn(|_| Counter::default()),
+            retries: Counter::default(),
+            retries_refused: Counter::default(),
+            server_connects: Counter::default(),
+            server_reuses: Counter::default(),
+            bytes_in: Counter::default(),
+            bytes_out: Counter::default(),
+            bytes_spliced: Counter::default(),
+            log_dropped: Counter::default(),
+            duration: Histogram::default(),
+        }
+    }
+}
+
+/// What a worker counts of one server.
+#[derive(Debug)]
+pub struct ServerCounters {
+    /// Requests that it answered.
+    pub answered: Counter,
+    /// Attempts that failed: no connection, reset, silence, no HTTP.
+    pub failed: Counter,
+    /// Replies with status 500 and above.
+    pub errors: Counter,
+    /// Bytes of its replies.
+    pub bytes: Counter,
+    /// Requests whose target it was believed to have cached, and not.
+    pub expected_hits: Counter,
+    /// Requests whose target it was believed not to have.
+    pub expected_misses: Counter,
+    /// Requests by class.
+    pub classes: [Counter; Class::COUNT_MAX],
+    /// From sending the request to the first byte of the reply.
+    pub first_byte: Histogram,
+    /// Whole time of its requests.
+    pub duration: Histogram,
+}
+
+impl Default for ServerCounters {
+    fn default() -> Self {
+        Self {
+            answered: Counter::default(),
+            failed: Counter::default(),
+            errors: Counter::default(),
+            bytes: Counter::default(),
+            expected_hits: Counter::default(),
+            expected_misses: Counter::default(),
+            classes: core::array::from_fn(|_| Counter::default()),
+            first_byte: Histogram::default(),
+            duration: Histogram::default(),
+        }
+    }
+}
+
+/// One copy per worker, each on cache lines of its own.
+#[derive(Debug)]
+pub struct PerWorker<T>(Box<[Line<T>]>);
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line<T>(T);
+
+impl<T: Default> PerWorker<T> {
+    /// `count` copies.
+    pub fn new(count: usize) -> Self {
+        Self((0..count).map(|_| Line::default()).collect())
+    }
+}
+
+impl<T> PerWorker<T> {
+    /// The copy of one worker.
+    pub fn of(&self, worker: usize) -> &T {
+        &self.0[worker].0
+    }
+
+    /// All copies.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|line| &line.0)
+    }
+
+    /// The sum of one counter over the workers.
+    pub fn sum(&self, counter: impl Fn(&T) -> &Counter) -> u64 {
+        self.iter().map(|copy| counter(copy).get()).fold(0, u64::wrapping_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_on_a_bound_belongs_below_it() {
+        let histogram = Histogram::default();
+        for latency_us in [0, 250, 251, 10_000_000, 10_000_001] {
+            histogram.record(latency_us);
+        }
+        let counts: Vec<u64> = histogram.buckets.iter().map(Counter::get).collect();
+        assert_eq!((counts[0], counts[1]), (2, 1));
+        assert_eq!((counts[BOUNDS_US.len() - 1], counts[BOUNDS_US.len()]), (1, 1));
+        assert_eq!(counts.iter().sum::<u64>(), 5);
+    }
+}

@@ -1,0 +1,388 @@
+//! One request and its reply: who serves it, which attempts were made, what is written down.
+
+use crate::client::Client;
+use crate::converse::{Conversation, Failure};
+use crate::counters::Cause;
+use crate::facts::Asked;
+use crate::journal::{Record, Short, Texts, write_combined, write_json};
+use crate::place::Place;
+use crate::pool::connect;
+use crate::settings::AccessFormat;
+use crate::shared::{Backend, Live};
+use crate::worker::{Mine, Worker};
+use policy::{Expect, Load, Outcome, Request, ServerId};
+use std::rc::Rc;
+use std::sync::Arc;
+use wire::http::emit::{ErrorEdit, RequestEdit, RequestId};
+use wire::http::{Framing, Method, RequestHead, Slots, Version, emit, request};
+
+/// What follows an exchange on the client's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The next request.
+    KeepAlive,
+    /// Nothing.
+    Close,
+    /// Nothing, but the client may be sending still.
+    Linger,
+    /// Nothing, and the client must not take what it got for the whole.
+    Reset,
+}
+
+/// An identifier for `X-Request-Id`, at most this long where the client's is kept.
+pub(crate) const ID_BYTES_MAX: usize = 64;
+
+/// Seconds after which a client is told to come back when servers are full or gone.
+const RETRY_AFTER_S: u32 = 1;
+
+/// A request, as it will be sent to a server, and what is known of it.
+pub(crate) struct Exchange {
+    pub(crate) live: Rc<Mine>,
+    pub(crate) question: Request,
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    /// Whether the client wants to go on after this.
+    pub(crate) keep_alive: bool,
+    pub(crate) upgrade: bool,
+    /// The head to send, and where its body ends.
+    pub(crate) head: Vec<u8>,
+    pub(crate) framing: Framing,
+    pub(crate) id: Option<Short<ID_BYTES_MAX>>,
+    /// Whether the client learns the end of the reply by the end of its connection alone.
+    pub(crate) until_close: bool,
+    route: usize,
+    pub(crate) record: Record,
+}
+
+impl Exchange {
+    /// Reads what matters out of `head` and writes the head for the server. Bytes behind the head
+    /// are left to the caller.
+    pub(crate) fn begin(
+        head: &RequestHead<'_, '_>,
+        client: &Client,
+        worker: &Worker,
+        live: Rc<Mine>,
+    ) -> Self {
+        let asked = Asked(head);
+        let verdict = live.rules.judge(&asked);
+        let at = worker.shared.clock.now();
+        worker.counters().requests.add(1);
+        worker.counters().in_flight.add(1);
+        worker.shared.budget.earn(live.settings.retry.budget_percent);
+        let id = identify(head, &live, worker);
+        let mut out = worker.buffer();
+        write_head(head, client, &live, id.as_ref(), &mut out);
+        let class = verdict.class;
+        let question = Request { at, target: verdict.target, class, holder: client.holder };
+        Self {
+            question,
+            method: head.method,
+            version: head.version,
+            keep_alive: head.keep_alive,
+            upgrade: head.upgrade.is_some(),
+            head: out,
+            framing: head.body,
+            id,
+            until_close: false,
+            route: verdict.rule.map_or(live.routes.len() - 1, usize::from),
+            record: Record {
+                at,
+                method: Short::cut(head.method_name.as_bytes()),
+                host: Short::cut(head.authority.unwrap_or("").as_bytes()),
+                path: Short::cut(head.target.as_bytes()),
+                client: Some(client.peer),
+                class,
+                target: verdict.target,
+                server: Short::cut(b"-"),
+                why: None,
+                load_chosen: Load::ZERO,
+                load_least: Load::ZERO,
+                expect: Expect::Unknown,
+                attempts: 0,
+                queue_us: 0,
+                connect_us: 0,
+                first_byte_us: 0,
+                total_us: 0,
+                status: 0,
+                cause: Cause::ClientRequest,
+                bytes_in: 0,
+                bytes_out: 0,
+            },
+            live,
+        }
+    }
+
+    /// Serves the request and writes down what became of it.
+    pub(crate) async fn run(mut self: Box<Self>, client: &mut Client, worker: &Worker) -> After {
+        let open = Open(worker);
+        let after = self.serve(client, worker).await;
+        drop(open);
+        client.watch.disarm();
+        self.write_down(worker);
+        worker.recycle(core::mem::take(&mut self.head));
+        after
+    }
+
+    async fn serve(&mut self, client: &mut Client, worker: &Worker) -> After {
+        let live = Rc::clone(&self.live);
+        let mut avoid: Vec<ServerId> = Vec::new();
+        loop {
+            let found = Place::find(worker, &live, &client.watch, &self.question, &avoid).await;
+            let place = match found {
+                Ok(place) => place,
+                Err(cause) => return self.refuse(cause, None, client, worker).await,
+            };
+            self.note(&place, worker);
+            let result = self.attempt(client, worker, &place.backend).await;
+            let failure = match result {
+                Ok(after) => {
+                    self.settle(place, self.record.status < 500, worker);
+                    return after;
+                }
+                Err(failure) => failure,
+            };
+            let server = place.backend.id;
+            if failure.blames_server() {
+                place.backend.counters.of(worker.index).failed.add(1);
+                place.backend.observed(false);
+            }
+            self.settle(place, !failure.blames_server(), worker);
+            if failure.reply_begun {
+                self.record.cause = failure.cause;
+                return if self.until_close { After::Reset } else { After::Close };
+            }
+            avoid.push(server);
+            if !self.may_repeat(&failure, avoid.len(), worker) {
+                return self.refuse(failure.cause, failure.why, client, worker).await;
+            }
+            worker.counters().retries.add(1);
+        }
+    }
+
+    /// Writes into the record who was chosen and why.
+    fn note(&mut self, place: &Place<'_>, worker: &Worker) {
+        let record = &mut self.record;
+        record.attempts += 1;
+        record.server = Short::cut(place.backend.name.as_bytes());
+        record.why = Some(place.assignment.why);
+        record.expect = place.assignment.expect;
+        record.load_chosen = place.load_chosen;
+        record.load_least = place.load_least;
+        record.queue_us += micros(place.queued);
+        worker.counters().decisions[place.assignment.why.index()].add(1);
+        let counters = place.backend.counters.of(worker.index);
+        counters.classes[self.question.class.index()].add(1);
+        match place.assignment.expect {
+            Expect::Hit => counters.expected_hits.add(1),
+            Expect::Miss => counters.expected_misses.add(1),
+            Expect::Unknown => {}
+        }
+    }
+
+    /// One attempt at one server. A connection that was idle may turn out to be closed; then the
+    /// same server gets a new one.
+    async fn attempt(
+        &mut self,
+        client: &mut Client,
+        worker: &Worker,
+        backend: &Arc<Backend>,
+    ) -> Result<After, Failure> {
+        let pooled = worker.pool.borrow_mut().take(backend);
+        if let Some(upstream) = pooled {
+            worker.counters().server_reuses.add(1);
+            let talk = Conversation::new(self, upstream);
+            match talk.run(client, worker, backend).await {
+                Err(failure) if failure.stale && (!failure.sent || self.repeatable()) => {}
+                result => return result,
+            }
+        }
+        worker.counters().server_connects.add(1);
+        client.watch.arm(self.live.settings.timeouts.connect);
+        let before = worker.shared.clock.now();
+        let connected = connect(backend, &client.watch).await;
+        self.record.connect_us += micros(worker.shared.clock.now().since(before));
+        let upstream = connected.map_err(|_| Failure::connect())?;
+        Conversation::new(self, upstream).run(client, worker, backend).await
+    }
+
+    /// Whether sending the request twice does no harm, and can be done: its body is not gone.
+    fn repeatable(&self) -> bool {
+        self.method.is_idempotent() && self.framing.is_empty()
+    }
+
+    fn may_repeat(&self, failure: &Failure, attempts: usize, worker: &Worker) -> bool {
+        let harmless = !failure.sent || self.repeatable();
+        if !harmless || attempts > self.live.settings.retry.attempts as usize {
+            return false;
+        }
+        let granted = worker.shared.budget.spend();
+        if !granted {
+            worker.counters().retries_refused.add(1);
+        }
+        granted
+    }
+
+    /// Gives the place back and counts what the server did.
+    fn settle(&mut self, place: Place<'_>, ok: bool, worker: &Worker) {
+        let now = worker.shared.clock.now();
+        let record = &self.record;
+        let first_byte = (record.first_byte_us > 0)
+            .then(|| core::time::Duration::from_micros(record.first_byte_us));
+        if record.status > 0 {
+            let counters = place.backend.counters.of(worker.index);
+            counters.answered.add(1);
+            counters.bytes.add(record.bytes_out);
+            counters.first_byte.record(record.first_byte_us);
+            counters.duration.record(micros(now.since(record.at)));
+            if record.status >= 500 {
+                counters.errors.add(1);
+            }
+            // A gateway error speaks of the server's own trouble; 500 may be one bad page.
+            if matches!(record.status, 502..=504) {
+                place.backend.observed(false);
+            } else if ok {
+                place.backend.observed(true);
+            }
+        }
+        place.give_back(Outcome { at: now, ok, first_byte });
+    }
+
+    /// Answers that the request cannot be served, and why.
+    async fn refuse(
+        &mut self,
+        cause: Cause,
+        why: Option<&'static str>,
+        client: &mut Client,
+        worker: &Worker,
+    ) -> After {
+        let (status, reason) = match cause {
+            Cause::NoServer => (503, "no server is up"),
+            Cause::QueueFull => (503, "the server is full and its queue too"),
+            Cause::QueueTimeout => (503, "the server is full and no turn came in time"),
+            Cause::FirstByteTimeout => (504, "the server did not answer in time"),
+            Cause::Connect => (502, "no connection to the server"),
+            Cause::BadRequest => (400, "the body of the request is malformed"),
+            _ => (502, "the server closed the connection before it answered"),
+        };
+        self.record.cause = cause;
+        self.record.status = status;
+        if cause == Cause::ClientRequest {
+            self.record.status = 0;
+            return After::Close;
+        }
+        let unread = !self.framing.is_empty();
+        let close = !self.keep_alive || unread || worker.stopping.get();
+        let id = self.id.map(|id| id.text().into_owned());
+        let edit = ErrorEdit {
+            close,
+            retry_after_s: (status == 503).then_some(RETRY_AFTER_S),
+            head_only: self.method == Method::Head,
+            request_id: id.as_deref(),
+            date: None,
+        };
+        let mut out = worker.buffer();
+        emit::error(status, why.unwrap_or(reason), &edit, &mut out);
+        let sent = client.send(&out, self.live.settings.timeouts.body).await;
+        self.record.bytes_out = out.len() as u64;
+        worker.recycle(out);
+        match (sent, close) {
+            (true, false) => After::KeepAlive,
+            (true, true) if unread => After::Linger,
+            _ => After::Close,
+        }
+    }
+
+    fn write_down(&mut self, worker: &Worker) {
+        let record = &mut self.record;
+        record.total_us = micros(worker.shared.clock.now().since(record.at));
+        let counters = worker.counters();
+        counters.causes[record.cause as usize].add(1);
+        counters.duration.record(record.total_us);
+        counters.bytes_in.add(record.bytes_in);
+        counters.bytes_out.add(record.bytes_out);
+        if record.status > 0 {
+            counters.statuses[usize::from(record.status / 100).clamp(1, 5) - 1].add(1);
+        }
+        self.live.routes[self.route].duration.of(worker.index).record(record.total_us);
+        worker.shared.journal.remember(worker.index, &self.record);
+        if let Some(format) = self.live.settings.access {
+            self.log(format, worker);
+        }
+    }
+
+    /// Adds the line of the access log; the texts come from the head as it was sent.
+    fn log(&self, format: AccessFormat, worker: &Worker) {
+        let mut slots = Slots::new();
+        let parsed = request::parse(&self.head, &self.live.settings.wire_for_log(), &mut slots);
+        let Ok(Some(head)) = parsed else { return };
+        let field = |name| head.field(name).map(String::from_utf8_lossy).unwrap_or_default();
+        let id = self.id.map(|id| id.text().into_owned()).unwrap_or_default();
+        let texts = Texts {
+            path: head.target,
+            policy: &self.live.policy,
+            class: self.live.rules.classes().name(self.question.class),
+            referer: &field("referer"),
+            agent: &field("user-agent"),
+            request_id: &id,
+            version: if self.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" },
+        };
+        let started = worker.shared.journal.started_unix_ms();
+        worker.log(|out| match format {
+            AccessFormat::Json => write_json(out, started, &self.record, &texts),
+            AccessFormat::Combined => write_combined(out, started, &self.record, &texts),
+        });
+    }
+}
+
+/// Counts a request as under way for as long as its task works on it.
+struct Open<'w>(&'w Worker);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.counters().in_flight.sub(1);
+    }
+}
+
+pub(crate) fn micros(span: core::time::Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn identify(
+    head: &RequestHead<'_, '_>,
+    live: &Live,
+    worker: &Worker,
+) -> Option<Short<ID_BYTES_MAX>> {
+    let forwarding = &live.settings.forwarding;
+    if !forwarding.request_id {
+        return None;
+    }
+    let theirs = if forwarding.trust { head.field("x-request-id") } else { None };
+    let fits = |id: &&[u8]| (1..=ID_BYTES_MAX).contains(&id.len()) && id.is_ascii();
+    Some(theirs.filter(fits).map_or_else(|| worker.new_id(), Short::cut))
+}
+
+fn write_head(
+    head: &RequestHead<'_, '_>,
+    client: &Client,
+    live: &Live,
+    id: Option<&Short<ID_BYTES_MAX>>,
+    out: &mut Vec<u8>,
+) {
+    let forwarding = &live.settings.forwarding;
+    let id = id.map(Short::text);
+    let told = forwarding.x_forwarded || forwarding.forwarded;
+    let edit = RequestEdit {
+        via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
+        forwarded_for: told.then_some(&*client.peer_text),
+        forwarded_proto: told.then_some("http"),
+        forwarded_host: told,
+        forwarded: forwarding.forwarded,
+        trusted: forwarding.trust,
+        request_id: id.as_ref().map_or(RequestId::Untouched, |id| RequestId::Set(id)),
+        host: None,
+        close: false,
+        upgrade: true,
+        expect: true,
+    };
+    emit::request(head, &edit, out);
+}

@@ -1,0 +1,160 @@
+//! A socket that is registered with the reactor only when it has to wait.
+//!
+//! A connection that brings its request along and takes its whole reply at once (the common case
+//! with one request a connection) never waits for the client, so it never needs the two
+//! `epoll_ctl` calls. Reads and writes are tried first; the reactor is asked only after EAGAIN.
+
+use core::task::{Context, Poll, ready};
+use rustix::net::{SendFlags, Shutdown};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tokio::io::{AsyncRead, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+/// One end of a connection.
+pub(crate) enum Socket {
+    /// Not known to the reactor yet.
+    Raw(OwnedFd),
+    /// Registered.
+    Registered(TcpStream),
+    /// Only while changing from one to the other, or after that failed.
+    Gone,
+}
+
+impl Socket {
+    pub(crate) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        match self {
+            Self::Raw(fd) => Ok(fd.as_fd()),
+            Self::Registered(stream) => Ok(stream.as_fd()),
+            Self::Gone => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn registered(&mut self) -> io::Result<&mut TcpStream> {
+        if let Self::Raw(_) = self {
+            let Self::Raw(fd) = core::mem::replace(self, Self::Gone) else { unreachable!() };
+            *self = Self::Registered(TcpStream::from_std(std::net::TcpStream::from(fd))?);
+        }
+        match self {
+            Self::Registered(stream) => Ok(stream),
+            _ => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Reads what is there; zero bytes is the end of the stream.
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if let Self::Raw(fd) = self {
+            match rustix::io::read(fd, &mut *into) {
+                Ok(count) => return Poll::Ready(Ok(count)),
+                Err(rustix::io::Errno::AGAIN) => {}
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Poll::Ready(Err(errno.into())),
+            }
+        }
+        let stream = self.registered()?;
+        let mut buffer = ReadBuf::new(into);
+        ready!(core::pin::Pin::new(stream).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// Writes what the kernel takes of one or two pieces.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        head: &[u8],
+        body: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match send(self.fd()?, head, body) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return Poll::Ready(other),
+        }
+        let stream = self.registered()?;
+        loop {
+            ready!(stream.poll_write_ready(cx))?;
+            match stream.try_io(Interest::WRITABLE, || send(stream.as_fd(), head, body)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other),
+            }
+        }
+    }
+
+    /// Runs `operation` (such as a splice out of this socket) when there is something to read.
+    pub(crate) fn poll_out_of<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut operation: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        let stream = self.registered()?;
+        loop {
+            ready!(stream.poll_read_ready(cx))?;
+            match stream.try_io(Interest::READABLE, || operation(stream.as_fd())) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other),
+            }
+        }
+    }
+
+    /// Runs `operation` (such as a splice into this socket) when there is room to write.
+    pub(crate) fn poll_into<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut operation: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        match operation(self.fd()?) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return Poll::Ready(other),
+        }
+        let stream = self.registered()?;
+        loop {
+            ready!(stream.poll_write_ready(cx))?;
+            match stream.try_io(Interest::WRITABLE, || operation(stream.as_fd())) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other),
+            }
+        }
+    }
+
+    /// Whether an idle connection is still good: nothing has arrived on it, neither the end nor
+    /// bytes that nobody asked for. Costs no system call: the reactor knows.
+    pub(crate) fn quiet(&mut self) -> bool {
+        let Self::Registered(stream) = self else { return true };
+        let mut cx = Context::from_waker(core::task::Waker::noop());
+        stream.poll_read_ready(&mut cx).is_pending()
+    }
+
+    /// No more bytes from us.
+    pub(crate) fn shutdown_write(&self) {
+        if let Ok(fd) = self.fd() {
+            // The peer may have gone already; then there is nothing to tell it.
+            let _gone = rustix::net::shutdown(fd, Shutdown::Write);
+        }
+    }
+
+    /// Closing will reset the connection, so that the peer takes what it got for incomplete.
+    pub(crate) fn reset_on_close(&self) {
+        if let Ok(fd) = self.fd() {
+            // As above.
+            let _gone = socket2::SockRef::from(&fd).set_linger(Some(core::time::Duration::ZERO));
+        }
+    }
+}
+
+fn send(fd: BorrowedFd<'_>, head: &[u8], body: &[u8]) -> io::Result<usize> {
+    loop {
+        let sent = if body.is_empty() {
+            rustix::net::send(fd, head, SendFlags::NOSIGNAL)
+        } else if head.is_empty() {
+            rustix::net::send(fd, body, SendFlags::NOSIGNAL)
+        } else {
+            rustix::io::writev(fd, &[IoSlice::new(head), IoSlice::new(body)])
+        };
+        match sent {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A place at a server: asked for, waited for where the server is full, and given back however the
+//! request ends.
+
+use crate::ask::{Answer, Assigned, Turn, Waited};
+use crate::counters::Cause;
+use crate::shared::Backend;
+use crate::watch::Watched;
+use crate::worker::{Mine, Worker};
+use core::future::poll_fn;
+use core::task::Poll;
+use core::time::Duration;
+use policy::{Assignment, Load, Outcome, Request, ServerId, Ticket};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A place at a server.
+pub(crate) struct Place<'w> {
+    worker: &'w Worker,
+    ticket: Option<Ticket>,
+    pub(crate) backend: Arc<Backend>,
+    pub(crate) assignment: Assignment,
+    pub(crate) load_chosen: Load,
+    pub(crate) load_least: Load,
+    /// How long it was waited for.
+    pub(crate) queued: Duration,
+}
+
+impl<'w> Place<'w> {
+    /// Asks who serves and waits for the turn. On failure: the cause.
+    pub(crate) async fn find(
+        worker: &'w Worker,
+        live: &Rc<Mine>,
+        watch: &Watched,
+        question: &Request,
+        avoid: &[ServerId],
+    ) -> Result<Self, Cause> {
+        loop {
+            let mut question = *question;
+            if !avoid.is_empty() {
+                question.at = worker.shared.clock.now();
+            }
+            match worker.shared.ask.assign(&question, avoid) {
+                Answer::Go(assigned) => {
+                    if let Some(place) = Self::taken(worker, live, assigned, Duration::ZERO) {
+                        return Ok(place);
+                    }
+                }
+                Answer::Wait(assigned, turn) => {
+                    let line = Line { worker, held: Some((assigned, turn)) };
+                    watch.arm(live.settings.queue_deadline);
+                    let waited = line.turn(watch).await;
+                    watch.disarm();
+                    match waited {
+                        Some(Waited::Granted) => {
+                            let assigned = line.granted();
+                            let at = assigned.ticket.request.at;
+                            let queued = worker.shared.clock.now().since(at);
+                            if let Some(place) = Self::taken(worker, live, assigned, queued) {
+                                return Ok(place);
+                            }
+                        }
+                        Some(Waited::TurnedAway) => drop(line),
+                        None => return Err(Cause::QueueTimeout),
+                    }
+                }
+                Answer::Full => return Err(Cause::QueueFull),
+                Answer::NoServer => return Err(Cause::NoServer),
+            }
+        }
+    }
+
+    /// `None`: a reload gave the slot to another server between question and answer; ask again.
+    fn taken(
+        worker: &'w Worker,
+        live: &Rc<Mine>,
+        assigned: Assigned,
+        queued: Duration,
+    ) -> Option<Self> {
+        let Assigned { assignment, ticket, load_chosen, load_least, version } = assigned;
+        let backend = if version == live.version {
+            live.backend(ticket.server).cloned()
+        } else {
+            worker.live().backend(ticket.server).cloned()
+        };
+        let Some(backend) = backend else {
+            let at = worker.shared.clock.now();
+            worker.shared.ask.finish(ticket, Outcome { at, ok: true, first_byte: None });
+            return None;
+        };
+        let ticket = Some(ticket);
+        Some(Self { worker, ticket, backend, assignment, load_chosen, load_least, queued })
+    }
+
+    /// Gives the place back, with what became of the request.
+    pub(crate) fn give_back(mut self, outcome: Outcome) {
+        if let Some(ticket) = self.ticket.take() {
+            self.worker.shared.ask.finish(ticket, outcome);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    /// The task was ended from outside, or the client left: nothing is known against the server.
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            let at = self.worker.shared.clock.now();
+            self.worker.shared.ask.finish(ticket, Outcome { at, ok: true, first_byte: None });
+        }
+    }
+}
+
+/// A place in a server's queue, left when dropped.
+struct Line<'w> {
+    worker: &'w Worker,
+    held: Option<(Assigned, Arc<Turn>)>,
+}
+
+impl Line<'_> {
+    /// How waiting ended; `None` when the deadline came first.
+    async fn turn(&self, watch: &Watched) -> Option<Waited> {
+        let (_, turn) = self.held.as_ref().expect("a line is held until it is granted");
+        poll_fn(|cx| match turn.poll(cx) {
+            Some(waited) => Poll::Ready(Some(waited)),
+            None if watch.expired(cx) => Poll::Ready(None),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    fn granted(mut self) -> Assigned {
+        self.held.take().expect("a line is held until it is granted").0
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        if let Some((assigned, turn)) = self.held.take() {
+            let at = self.worker.shared.clock.now();
+            self.worker.shared.ask.give_up(assigned.ticket, &turn, at);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What can be set, as ready values: the program's configuration is turned into these once.
+
+use core::time::Duration;
+
+/// Settings of the data plane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Limits of one request's head and body.
+    pub wire: wire::http::Limits,
+    /// Client connections open at once, over all workers; beyond, accepting stops and the kernel's
+    /// queue is the waiting room.
+    pub connections_max: usize,
+    /// Idle connections kept to each server, per worker.
+    pub idle_per_server_max: usize,
+    /// Time-outs.
+    pub timeouts: Timeouts,
+    /// How long a request may wait for its turn at a server that is full.
+    pub queue_deadline: Duration,
+    /// Further attempts.
+    pub retry: Retry,
+    /// What is added to requests and replies.
+    pub forwarding: Forwarding,
+    /// The access log's format; `None`: no access log.
+    pub access: Option<AccessFormat>,
+    /// Requests in the whole cluster at once (the papers' S); zero is no limit.
+    pub admission: Admission,
+}
+
+/// How many requests are let into the cluster at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// As many as come.
+    Off,
+    /// This many.
+    Fixed(u32),
+    /// The papers' S, from the policy's thresholds and the servers that are up.
+    Auto,
+}
+
+/// How long each phase may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first byte of a request's head to its end.
+    pub head: Duration,
+    /// Without progress in a body, either way.
+    pub body: Duration,
+    /// To connect to a server.
+    pub connect: Duration,
+    /// From sending a request to the first byte of its reply.
+    pub first_byte: Duration,
+    /// A client's connection without a request.
+    pub idle: Duration,
+    /// An unused connection to a server.
+    pub server_idle: Duration,
+    /// A tunnel without a byte either way.
+    pub tunnel: Duration,
+}
+
+/// When a failed attempt is repeated on another server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Attempts after the first.
+    pub attempts: u32,
+    /// Retries for each hundred requests, over time: so that a cluster that fails is not asked
+    /// three times as much.
+    pub budget_percent: u32,
+}
+
+/// What is added to requests and replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// Our name in `Via`.
+    pub via: Box<str>,
+    /// Whether to send `X-Forwarded-For`, `-Proto` and `-Host`.
+    pub x_forwarded: bool,
+    /// Whether to send `Forwarded` (RFC 7239).
+    pub forwarded: bool,
+    /// Whether to send `X-Request-Id`, to the server and back to the client.
+    pub request_id: bool,
+    /// Whether what the client itself sent in these fields is believed and continued.
+    pub trust: bool,
+}
+
+/// Forms of the access log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessFormat {
+    /// One JSON object a line.
+    Json,
+    /// Combined Log Format, the decision fields behind it.
+    Combined,
+}
+
+impl Settings {
+    /// Limits for what servers send: a body may be as long as it likes.
+    pub(crate) fn wire_of_replies(&self) -> wire::http::Limits {
+        wire::http::Limits { body_bytes_max: u64::MAX, ..self.wire }
+    }
+
+    /// Limits for reading again a head that we wrote ourselves, with what we added.
+    pub(crate) fn wire_for_log(&self) -> wire::http::Limits {
+        wire::http::Limits {
+            head_bytes_max: usize::MAX,
+            fields_max: wire::http::FIELDS_CAP,
+            body_bytes_max: u64::MAX,
+            ..self.wire
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            wire: wire::http::Limits::default(),
+            connections_max: 20_000,
+            idle_per_server_max: 256,
+            timeouts: Timeouts::default(),
+            queue_deadline: Duration::from_secs(5),
+            retry: Retry::default(),
+            forwarding: Forwarding::default(),
+            access: None,
+            admission: Admission::Off,
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            connect: Duration::from_secs(2),
+            first_byte: Duration::from_secs(30),
+            idle: Duration::from_secs(60),
+            server_idle: Duration::from_secs(30),
+            tunnel: Duration::from_secs(3600),
+        }
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 2, budget_percent: 20 }
+    }
+}
+
+impl Default for Forwarding {
+    fn default() -> Self {
+        Self {
+            via: "baton".into(),
+            x_forwarded: true,
+            forwarded: false,
+            request_id: true,
+            trust: false,
+        }
+    }
+}

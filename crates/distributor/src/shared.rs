@@ -1,0 +1,170 @@
+//! What all workers share: the server table and rules of the moment, the books, the counters.
+
+use crate::ask::Ask;
+use crate::counters::{Counters, PerWorker, ServerCounters};
+use crate::journal::Journal;
+use crate::settings::Settings;
+use arc_swap::ArcSwap;
+use policy::{Desk, Instant, ServerId};
+use rules::Rules;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The state of a running switch that every worker and the slow side see.
+pub struct Shared {
+    /// Settings, rules and servers: replaced as a whole by a reload.
+    pub live: ArcSwap<Live>,
+    /// The one policy and its books.
+    pub ask: Ask,
+    /// What workers count.
+    pub counters: PerWorker<Counters>,
+    /// Recent decisions and the access log.
+    pub journal: Journal,
+    /// The clock that the policy sees.
+    pub clock: Clock,
+    /// Client connections open, over all workers.
+    pub open: AtomicUsize,
+    /// Set once: finish what there is, accept nothing new.
+    pub stopping: AtomicBool,
+    pub(crate) budget: Budget,
+}
+
+/// Settings, rules and servers as they are at one moment.
+pub struct Live {
+    /// The version of [`crate::ask::Books`] it belongs to.
+    pub version: u64,
+    /// Settings of the data plane.
+    pub settings: Settings,
+    /// What a request is.
+    pub rules: Rules,
+    /// Name of the policy, for the log.
+    pub policy: Box<str>,
+    /// Counters by rule; the last is for requests that no rule matched.
+    pub routes: Vec<Arc<Route>>,
+    /// Servers by slot.
+    pub backends: Vec<Option<Arc<Backend>>>,
+}
+
+/// A server, as the data plane sees it.
+pub struct Backend {
+    /// Its slot in the books.
+    pub id: ServerId,
+    /// Its stable name.
+    pub name: Box<str>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What workers count of it.
+    pub counters: PerWorker<ServerCounters>,
+    /// Who is told how it behaves; set once, by whoever looks after servers.
+    pub observer: OnceLock<Observer>,
+}
+
+/// Told of each attempt whether the server did its part: the passive health check. Called on the
+/// data path: it may count, no more.
+pub type Observer = Box<dyn Fn(bool) + Send + Sync>;
+
+/// The counters of one rule.
+pub struct Route {
+    /// The rule's name.
+    pub name: Box<str>,
+    /// Whole time of its requests.
+    pub duration: PerWorker<crate::counters::Histogram>,
+}
+
+impl Shared {
+    /// The state of a switch that begins with `live` and `desk`.
+    pub fn new(live: Live, desk: Desk, workers: usize) -> Self {
+        Self {
+            live: ArcSwap::from_pointee(live),
+            ask: Ask::new(desk),
+            counters: PerWorker::new(workers),
+            journal: Journal::new(workers),
+            clock: Clock::start(),
+            open: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+            budget: Budget::full(),
+        }
+    }
+}
+
+impl Live {
+    /// The server in a slot.
+    pub(crate) fn backend(&self, id: ServerId) -> Option<&Arc<Backend>> {
+        self.backends.get(id.index())?.as_ref()
+    }
+}
+
+impl Backend {
+    /// A server in a slot, for `workers` workers.
+    pub fn new(id: ServerId, name: &str, address: SocketAddr, workers: usize) -> Self {
+        let (counters, observer) = (PerWorker::new(workers), OnceLock::new());
+        Self { id, name: name.into(), address, counters, observer }
+    }
+
+    pub(crate) fn observed(&self, ok: bool) {
+        if let Some(observer) = self.observer.get() {
+            observer(ok);
+        }
+    }
+}
+
+/// Nanoseconds since the switch started.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(std::time::Instant);
+
+impl Clock {
+    /// Starts it.
+    pub fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// Now. 580 years fit.
+    pub fn now(&self) -> Instant {
+        Instant(self.0.elapsed().as_nanos() as u64)
+    }
+}
+
+/// The retry budget: a bucket that requests fill by percents and retries empty by hundreds.
+pub(crate) struct Budget(AtomicI64);
+
+/// Retries that may come at once after a quiet time, whatever the percentage.
+const BUDGET_RETRIES_MAX: i64 = 100;
+
+impl Budget {
+    /// A request came: the bucket gains `percent` hundredths of a retry.
+    pub(crate) fn earn(&self, percent: u32) {
+        // Load before adding: a full bucket, the usual case, costs no write to a shared line.
+        if self.0.load(Ordering::Relaxed) < BUDGET_RETRIES_MAX * 100 {
+            self.0.fetch_add(i64::from(percent), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a retry out, if there is one.
+    pub(crate) fn spend(&self) -> bool {
+        if self.0.fetch_sub(100, Ordering::Relaxed) >= 100 {
+            return true;
+        }
+        self.0.fetch_add(100, Ordering::Relaxed);
+        false
+    }
+
+    /// A full bucket.
+    pub(crate) fn full() -> Self {
+        Self(AtomicI64::new(BUDGET_RETRIES_MAX * 100))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_stop_when_the_budget_is_spent_and_come_back_with_requests() {
+        let budget = Budget::full();
+        let granted = (0..1000).filter(|_| budget.spend()).count();
+        assert_eq!(granted, 100);
+        (0..10).for_each(|_| budget.earn(20));
+        assert_eq!((0..1000).filter(|_| budget.spend()).count(), 2);
+    }
+}
