@@ -1,0 +1,201 @@
+//! From what was written to tables of values: every key is known, of its kind, and set once.
+
+use super::keys::{self, Form, Key, SECTIONS, Section};
+use super::kind::quoted;
+use super::problem::Problem;
+use super::raw::{Entry, Raw};
+use super::source::Place;
+use super::values::Values;
+
+/// All tables of a configuration, whatever files and flags they come from.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// Sources before this one are flags: what they say replaces what files say.
+    flags: usize,
+    tables: Vec<Values>,
+    /// Keys of `[policy]` that are parameters.
+    pub(crate) params: Vec<Entry>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Document {
+    /// No tables yet; the first `flags` sources are flags.
+    pub(crate) fn new(flags: usize, problems: Vec<Problem>) -> Self {
+        Self { flags, tables: Vec::new(), params: Vec::new(), problems }
+    }
+
+    /// Adds what one source says. Flags come first.
+    pub(crate) fn add(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            self.top(entry);
+        }
+    }
+
+    /// Whether nothing at all was read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.params.is_empty()
+    }
+
+    /// The only table of a section; all defaults when it is not written.
+    pub(crate) fn one(&self, name: &str) -> Values {
+        let declared = keys::section(name).expect("only declared sections are asked for");
+        let found = self.tables.iter().find(|table| table.section.name == name);
+        found.cloned().unwrap_or_else(|| Values::new(declared, "", None))
+    }
+
+    /// The tables of a section that has many, in order.
+    pub(crate) fn many(&self, name: &str) -> Vec<Values> {
+        self.tables.iter().filter(|table| table.section.name == name).cloned().collect()
+    }
+
+    fn top(&mut self, entry: Entry) {
+        let declared = keys::section(&entry.key).filter(|section| !section.name.is_empty());
+        let Some(section) = declared else {
+            let top = keys::section("").expect("there are keys outside of tables");
+            let at = self.table(top, "", &entry.key_place);
+            return self.entry(at, entry);
+        };
+        match (section.form, entry.value) {
+            (Form::One | Form::Open, Raw::Table(entries)) => {
+                self.entries(section, "", &entry.key_place, entries);
+            }
+            (Form::Named, Raw::Table(tables)) => {
+                for table in tables {
+                    match table.value {
+                        Raw::Table(entries) => {
+                            self.entries(section, &table.key, &table.key_place, entries);
+                        }
+                        other => self.misplaced(section, table.key_place, &other),
+                    }
+                }
+            }
+            (Form::Many, Raw::List(items)) => {
+                for (item, place) in items {
+                    match item {
+                        Raw::Table(entries) => self.entries(section, "", &place, entries),
+                        other => self.misplaced(section, place, &other),
+                    }
+                }
+            }
+            (_, other) => self.misplaced(section, entry.key_place, &other),
+        }
+    }
+
+    fn misplaced(&mut self, section: &Section, place: Place, found: &Raw) {
+        let name = section.name;
+        let form = match section.form {
+            Form::Named => format!("[{name}.NAME]"),
+            Form::Many => format!("[[{name}]]"),
+            Form::Top | Form::One | Form::Open => format!("[{name}]"),
+        };
+        let message = format!("{name} consists of tables {form}, and this is {}", found.describe());
+        self.problems.push(Problem::error(place, message, format!("put keys below {form}")));
+    }
+
+    fn entries(&mut self, section: &'static Section, name: &str, place: &Place, list: Vec<Entry>) {
+        let at = self.table(section, name, place);
+        for entry in list {
+            self.entry(at, entry);
+        }
+    }
+
+    /// The index of the table of that name; of a new one where tables have no names.
+    fn table(&mut self, section: &'static Section, name: &str, place: &Place) -> usize {
+        let same = |table: &Values| table.section.name == section.name && table.name == name;
+        let found = self.tables.iter().position(same).filter(|_| section.form != Form::Many);
+        found.unwrap_or_else(|| {
+            self.tables.push(Values::new(section, name, Some(place.clone())));
+            self.tables.len() - 1
+        })
+    }
+
+    fn entry(&mut self, at: usize, entry: Entry) {
+        let section = self.tables[at].section;
+        let Some(key) = section.keys.iter().find(|key| key.name == entry.key) else {
+            match section.form {
+                Form::Open => self.param(entry),
+                _ => self.unknown(at, &entry),
+            }
+            return;
+        };
+        if self.tables[at].is_set(key.name) {
+            let earlier = self.tables[at].place(key.name);
+            return self.again(earlier, &entry);
+        }
+        match key.kind.read(&entry.value) {
+            Ok(value) => self.tables[at].set(key, value, entry.place),
+            Err(inner) => {
+                self.tables[at].spoil(key.name);
+                self.unfit(section, key, &entry, inner);
+            }
+        }
+    }
+
+    fn param(&mut self, entry: Entry) {
+        match self.params.iter().find(|param| param.key == entry.key) {
+            None => self.params.push(entry),
+            Some(earlier) => self.again(Some(earlier.place.clone()), &entry),
+        }
+    }
+
+    /// A key that is set already: a flag replaces what a file says, all else is a mistake.
+    fn again(&mut self, earlier: Option<Place>, entry: &Entry) {
+        let flag = |place: &Place| place.source < self.flags;
+        if earlier.is_some_and(|place| flag(&place)) && !flag(&entry.place) {
+            return;
+        }
+        let message = format!("{} is set twice, here and in another place", entry.key);
+        self.problems.push(Problem::error(entry.key_place.clone(), message, "keep one of the two"));
+    }
+
+    fn unfit(&mut self, section: &Section, key: &Key, entry: &Entry, inner: Option<Place>) {
+        let name = if section.name.is_empty() { "" } else { "." };
+        let found = if inner.is_some() { "an entry of another kind" } else { "" };
+        let found = if found.is_empty() { entry.value.describe() } else { found.to_owned() };
+        let wanted = key.kind.describe();
+        let message = format!("{}{name}{} is {found}, not {wanted}", section.name, key.name);
+        let remedy = match key.kind.example() {
+            Some(example) => format!("write it like {example}"),
+            None => format!("write {wanted}"),
+        };
+        let place = inner.unwrap_or_else(|| entry.place.clone());
+        self.problems.push(Problem::error(place, message, remedy));
+    }
+
+    fn unknown(&mut self, at: usize, entry: &Entry) {
+        let section = self.tables[at].section;
+        let own = section.keys.iter().map(|key| key.name);
+        let tables = SECTIONS.iter().map(|section| section.name).filter(|name| !name.is_empty());
+        let names: Vec<_> =
+            if section.form == Form::Top { own.chain(tables).collect() } else { own.collect() };
+        let elsewhere = SECTIONS.iter().find(|other| {
+            other.name != section.name && other.keys.iter().any(|key| key.name == entry.key)
+        });
+        let near = nearest(&entry.key, &names);
+        if let Some(near) = near {
+            self.tables[at].spoil(near);
+        }
+        let remedy = match (near, elsewhere) {
+            (Some(near), _) => format!("did you mean {near:?}?"),
+            (None, Some(other)) if section.form == Form::Top => {
+                format!("it belongs into [{}]", other.name)
+            }
+            (None, Some(other)) => format!("[{}] has such a key: move it there", other.name),
+            (None, None) => format!("remove it; there are {}", quoted(&names)),
+        };
+        let place = match section.form {
+            Form::Top => "outside of any table".to_owned(),
+            _ => format!("in [{}]", section.name),
+        };
+        let message = format!("there is no key {:?} {place}", entry.key);
+        self.problems.push(Problem::error(entry.key_place.clone(), message, remedy));
+    }
+}
+
+/// The name that was probably meant: the most alike, if it is alike at all.
+pub(crate) fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    let distance = |name: &&&str| strsim::damerau_levenshtein(word, name);
+    let near = names.iter().min_by_key(distance)?;
+    // A third of the letters may be wrong: "wieght" is weight, "rate" is not path.
+    (strsim::damerau_levenshtein(word, near) * 3 <= near.len().max(3)).then_some(*near)
+}

@@ -1,0 +1,30 @@
+//! The configuration: from a TOML file and flags to ready values, once.
+//!
+//! Nothing after this module parses or checks settings. What is wrong is found all at once, each
+//! mistake with its line, cause and remedy. The keys are declared in [`keys`]; what a ready
+//! configuration is, in [`ready`].
+
+mod address;
+mod build;
+mod document;
+mod ends;
+mod flag;
+pub mod keys;
+mod kind;
+mod load;
+mod policy_table;
+mod problem;
+mod raw;
+pub mod ready;
+mod rule_table;
+mod source;
+mod units;
+mod values;
+
+pub use ends::socket_default;
+pub use flag::Flag;
+pub use kind::Kind;
+pub use load::{LoadError, Loaded};
+pub use problem::{Diagnosis, Gravity, Problem};
+pub use ready::Config;
+pub use source::{Place, Source, Spot};

@@ -1,0 +1,236 @@
+//! What was written, before anybody asks what it means: tables of keys with their places.
+//!
+//! TOML and the command line both end up here, so that everything after treats them alike.
+
+use super::problem::Problem;
+use super::source::{Place, Source};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value as written.
+#[derive(Clone, Debug)]
+pub(crate) enum Raw {
+    /// A string.
+    Text(String),
+    /// A string whose type was not said: of the command line, or with a variable in it. It may be
+    /// read as a number or a flag.
+    Loose(String),
+    /// An integer that fits, or `None`.
+    Count(Option<u64>),
+    /// A decimal number.
+    Real(f64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// An array.
+    List(Vec<(Raw, Place)>),
+    /// A table.
+    Table(Vec<Entry>),
+    /// A date or time, which no key takes.
+    Date,
+}
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_place: Place,
+    pub(crate) value: Raw,
+    pub(crate) place: Place,
+}
+
+/// Environment variables by name.
+pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Raw {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Loose(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn count(&self) -> Option<u64> {
+        match self {
+            Self::Count(count) => *count,
+            Self::Loose(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn real(&self) -> Option<f64> {
+        match self {
+            Self::Real(real) => Some(*real),
+            Self::Loose(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn flag(&self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(*flag),
+            Self::Loose(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Text(text) | Self::Loose(text) => format!("{text:?}"),
+            Self::Count(Some(count)) => count.to_string(),
+            Self::Count(None) => "a number that is negative or too large".to_owned(),
+            Self::Real(real) => real.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+            Self::Date => "a date".to_owned(),
+        }
+    }
+}
+
+/// Reads a TOML text. Whatever can be read is, beside the problems.
+pub(crate) fn read(
+    number: usize,
+    source: &Source,
+    env: Env<'_>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Entry> {
+    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    for error in &errors {
+        let place = Place::new(number, error.span().unwrap_or(0..0));
+        let message = format!("this is not TOML: {}", error.message().replace('\n', "; "));
+        problems.push(Problem::error(place, message, remedy(error.message())));
+    }
+    let mut reader = Reader { number, env, problems };
+    // After a broken line the rest of a table is guesswork, and its problems would hide the cause.
+    if errors.is_empty() { reader.table(table.get_ref()) } else { Vec::new() }
+}
+
+fn remedy(message: &str) -> &'static str {
+    if message.contains("duplicate") {
+        "keep one of the two"
+    } else {
+        "write key = value, strings in quotes, tables as [name]; see https://toml.io"
+    }
+}
+
+struct Reader<'a> {
+    number: usize,
+    env: Env<'a>,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, table: &DeTable<'_>) -> Vec<Entry> {
+        let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let name: &std::borrow::Cow<'_, str> = key.get_ref();
+            Entry {
+                key: name.clone().into_owned(),
+                key_place: Place::new(self.number, key.span()),
+                value: self.value(value),
+                place: Place::new(self.number, value.span()),
+            }
+        };
+        table.iter().map(entry).collect()
+    }
+
+    fn value(&mut self, value: &Spanned<DeValue<'_>>) -> Raw {
+        match value.get_ref() {
+            DeValue::String(text) => self.string(text, value.span()),
+            DeValue::Integer(integer) => {
+                let digits = integer.as_str().trim_start_matches('+');
+                Raw::Count(u64::from_str_radix(digits, integer.radix()).ok())
+            }
+            DeValue::Float(float) => Raw::Real(float.as_str().parse().unwrap_or(f64::NAN)),
+            DeValue::Boolean(flag) => Raw::Flag(*flag),
+            DeValue::Datetime(_) => Raw::Date,
+            DeValue::Array(array) => {
+                let number = self.number;
+                let entry = |entry| (self.value(entry), Place::new(number, entry.span()));
+                Raw::List(array.iter().map(entry).collect())
+            }
+            DeValue::Table(table) => Raw::Table(self.table(table)),
+        }
+    }
+
+    fn string(&mut self, text: &str, span: std::ops::Range<usize>) -> Raw {
+        if !text.contains("${") {
+            return Raw::Text(text.to_owned());
+        }
+        match expand(text, self.env) {
+            Ok(text) => Raw::Loose(text),
+            Err((message, remedy)) => {
+                let place = Place::new(self.number, span);
+                self.problems.push(Problem::error(place, message, remedy));
+                Raw::Loose(String::new())
+            }
+        }
+    }
+}
+
+/// Replaces `${NAME}` and `${NAME:-default}` by the environment's values, once: a value that has
+/// `${` in it is not read again. `$${` stands for `${` itself.
+fn expand(text: &str, env: Env<'_>) -> Result<String, (String, String)> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        out.push_str(&rest[..at]);
+        if rest[..at].ends_with('$') {
+            out.push('{');
+            rest = &rest[at + 2..];
+            continue;
+        }
+        let inner = &rest[at + 2..];
+        let Some(end) = inner.find('}') else {
+            let message = "a variable begins with ${ and never ends".to_owned();
+            return Err((message, "close it with }, or write $${ for ${ itself".to_owned()));
+        };
+        let (name, default) = match inner[..end].split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (&inner[..end], None),
+        };
+        match (env(name), default) {
+            (Some(value), _) if !value.is_empty() || default.is_none() => out.push_str(&value),
+            (_, Some(default)) => out.push_str(default),
+            _ => {
+                let message = format!("the environment variable {name} is not set");
+                return Err((message, format!("set it, or give a default: ${{{name}:-default}}")));
+            }
+        }
+        rest = &inner[end + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_replaced_once() {
+        let env = |name: &str| match name {
+            "PORT" => Some("80".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "NESTED" => Some("${PORT}".to_owned()),
+            _ => None,
+        };
+        let table = [
+            ("a:${PORT}", Ok("a:80")),
+            ("${PORT}${PORT}", Ok("8080")),
+            ("${NONE:-x}", Ok("x")),
+            ("${NONE:-}", Ok("")),
+            ("${EMPTY:-x}", Ok("x")),
+            ("${EMPTY}", Ok("")),
+            ("${NESTED}", Ok("${PORT}")),
+            ("$${PORT}", Ok("${PORT}")),
+            ("$PORT", Ok("$PORT")),
+            ("${NONE}", Err(())),
+            ("${PORT", Err(())),
+        ];
+        for (text, wanted) in table {
+            let found = expand(text, &env);
+            assert_eq!(found.as_deref().map_err(|_| ()), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `[classes]` and `[[rule]]`: compiled rules, mistakes put at the entry that has them.
+
+use super::build::Builder;
+use super::values::{Texts, Values};
+use rules::{ClassNames, Pair, RuleSpec, Rules, TargetSpec};
+
+impl Builder<'_> {
+    pub(crate) fn class_names(&mut self) -> ClassNames {
+        let table = self.document.one("classes");
+        let names = table.texts("names");
+        let own: Vec<_> = names.iter().map(|(name, _)| name).collect();
+        ClassNames::new(&own).unwrap_or_else(|(index, error)| {
+            let place = names[index].1.clone().or_else(|| table.place("names"));
+            self.error(place, error.to_string(), "choose another name");
+            ClassNames::default()
+        })
+    }
+
+    /// The rules; `None` after mistakes.
+    pub(crate) fn rules(&mut self) -> Option<Rules> {
+        let tables = self.document.many("rule");
+        let before = self.problems.len();
+        let specs: Vec<_> = tables.iter().map(|table| self.rule(table)).collect();
+        let mistaken = self.problems.len() > before;
+        self.shadowed(&tables, &specs);
+        match Rules::compile(specs, self.classes.clone()) {
+            Ok(rules) if !mistaken => Some(rules),
+            Ok(_) => None,
+            Err(errors) => {
+                for error in errors {
+                    let spoilt =
+                        |table: &Values| ["class", "target"].map(|key| table.is_spoilt(key));
+                    let table = tables.get(error.rule);
+                    if error.field.is_empty() && table.is_some_and(|t| spoilt(t).contains(&true)) {
+                        continue;
+                    }
+                    let place = table.and_then(|table| {
+                        let list = match error.field {
+                            "" => return table.place.clone(),
+                            "class" | "target" | "scheme" => Vec::new(),
+                            field => table.texts(field),
+                        };
+                        let item = list.get(error.item).and_then(|(_, place)| place.clone());
+                        item.or_else(|| table.place(error.field))
+                    });
+                    self.error(place, error.message, error.remedy);
+                }
+                None
+            }
+        }
+    }
+
+    fn rule(&mut self, table: &Values) -> RuleSpec {
+        let texts = |key| table.texts(key).into_iter().map(|(text, _)| text).collect();
+        RuleSpec {
+            method: texts("method"),
+            scheme: table.word("scheme").and_then(|word| word.parse().ok()),
+            host: texts("host"),
+            path: texts("path"),
+            path_prefix: texts("path_prefix"),
+            path_suffix: texts("path_suffix"),
+            path_glob: texts("path_glob"),
+            path_regex: texts("path_regex"),
+            query: self.pairs(table, "query"),
+            header: self.pairs(table, "header"),
+            cookie: self.pairs(table, "cookie"),
+            class: table.text("class"),
+            target: self.target(table),
+        }
+    }
+
+    fn pairs(&mut self, table: &Values, key: &str) -> Vec<Pair> {
+        let texts: Texts = table.texts(key);
+        let mut pairs = Vec::with_capacity(texts.len());
+        for (text, place) in texts {
+            match text.parse::<Pair>() {
+                Ok(pair) => pairs.push(pair),
+                Err(error) => {
+                    let place = place.or_else(|| table.place(key));
+                    self.error(place, format!("{text:?} names nothing"), error.to_string());
+                }
+            }
+        }
+        pairs
+    }
+
+    fn target(&mut self, table: &Values) -> Option<TargetSpec> {
+        let text = table.text("target")?;
+        match text.parse::<TargetSpec>() {
+            Ok(target) => Some(target),
+            Err(error) => {
+                let remedy = "write parts such as \"host+path\" or \"path+query:id,page\"";
+                self.error(table.place("target"), error.to_string(), remedy);
+                // Anything, so that the rule is not blamed for deciding nothing as well.
+                Some(TargetSpec::default())
+            }
+        }
+    }
+
+    /// Warns of rules behind one that matches everything and decides both class and target.
+    fn shadowed(&mut self, tables: &[Values], specs: &[RuleSpec]) {
+        let all = |spec: &RuleSpec| {
+            let (class, target) = (spec.class.clone(), spec.target.clone());
+            let everything = *spec == RuleSpec { class, target, ..RuleSpec::default() };
+            everything && spec.class.is_some() && spec.target.is_some()
+        };
+        let Some(first) = specs.iter().position(all) else { return };
+        for table in &tables[first + 1..] {
+            let message = format!("this rule is never reached: rule {} decides all", first + 1);
+            self.warning(table.place.clone(), message, "move the general rule to the end");
+        }
+    }
+}
