@@ -9,10 +9,13 @@ const MUTATIONS: u64 = 2000;
 
 fn run(target: &str, check: fn(&[u8])) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut files: Vec<_> = fs::read_dir(&dir).unwrap().map(|f| f.unwrap().path()).collect();
+    let mut files: Vec<_> = fs::read_dir(&dir)
+        .expect("the corpus is committed")
+        .map(|file| file.expect("its files can be listed").path())
+        .collect();
     files.sort();
     assert!(files.len() >= 20, "{} seeds in {}", files.len(), dir.display());
-    let seeds: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let seeds: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("and read")).collect();
     for (file, seed) in files.iter().zip(&seeds) {
         check(seed);
         let mut dice = Dice(seed.len() as u64 + 1);

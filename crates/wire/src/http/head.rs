@@ -1,6 +1,6 @@
 //! What request and response heads share: fields, methods, versions.
 
-use super::{FIELDS_CAP, names::NAMES, names::Name};
+use super::{FIELDS_CAP, names::MARKS, names::Name};
 use core::mem::MaybeUninit;
 use httparse::Header;
 
@@ -92,7 +92,7 @@ impl Method {
 
 /// Which fields go by a name that matters: one bit a field.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marks([u128; NAMES]);
+pub(crate) struct Marks([u128; MARKS]);
 
 impl Marks {
     #[inline]
@@ -109,7 +109,7 @@ impl Marks {
     /// through sends again as it came.
     #[inline]
     pub(crate) fn hop(&self) -> u128 {
-        self.of(Name::Hop) | self.of(Name::Connection) | self.of(Name::Te) | self.of(Name::Upgrade)
+        self.of(Name::Hop) | self.of(Name::Upgrade)
     }
 }
 

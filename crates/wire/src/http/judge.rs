@@ -42,13 +42,13 @@ pub(crate) struct Judged<'b> {
 }
 
 impl<'b> Judged<'b> {
-    /// Reads the fields `list` of the head `raw`, which ends with its blank line.
+    /// Reads the fields `list` of the head `raw`, which ends with its blank line. Fills in place:
+    /// returned by value, the marks would be copied twice on the way.
     #[inline]
-    pub(crate) fn read(raw: &'b [u8], list: &[Header<'b>]) -> Result<Self, Reject> {
+    pub(crate) fn read(&mut self, raw: &'b [u8], list: &[Header<'b>]) -> Result<(), Reject> {
         if !raw.ends_with(b"\r\n\r\n") {
             return Err(BARE_LF);
         }
-        let mut judged = Self::default();
         for (index, field) in list.iter().enumerate() {
             // The splitter takes a bare LF for a line's end; the line before ends where this one
             // begins, and a CR can be nowhere else.
@@ -57,17 +57,18 @@ impl<'b> Judged<'b> {
                 return Err(BARE_LF);
             }
             if let Some(name) = known(field.name) {
-                judged.take(name, index, field.value)?;
+                self.take(name, index, field.value)?;
             }
         }
-        if judged.options_other > 0 {
-            judged.nominate(list)?;
+        if self.options_other > 0 {
+            self.nominate(list)?;
         }
-        Ok(judged)
+        Ok(())
     }
 
     fn take(&mut self, name: Name, index: usize, value: &'b [u8]) -> Result<(), Reject> {
-        self.marks.set(name, index);
+        let ends_here = matches!(name, Name::Connection | Name::Te);
+        self.marks.set(if ends_here { Name::Hop } else { name }, index);
         match name {
             Name::ContentLength => {
                 if self.content_length.is_some() {

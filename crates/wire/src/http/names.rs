@@ -6,7 +6,6 @@
 pub(crate) enum Name {
     /// Ends at this hop, whatever its value.
     Hop,
-    Connection,
     ContentLength,
     Date,
     Expect,
@@ -16,13 +15,16 @@ pub(crate) enum Name {
     ForwardedProto,
     Host,
     RequestId,
-    Te,
     TransferEncoding,
     Upgrade,
+    /// Ends at this hop and says something; marked as [`Name::Hop`].
+    Connection,
+    /// Likewise.
+    Te,
 }
 
-/// How many [`Name`]s there are.
-pub(crate) const NAMES: usize = Name::Upgrade as usize + 1;
+/// How many of them have marks of their own.
+pub(crate) const MARKS: usize = Name::Upgrade as usize + 1;
 
 /// Which of the names that matter this is. One comparison of letters at most.
 #[inline]

@@ -176,7 +176,8 @@ fn judge<'b, 's>(
         return Err(Reject::new(400, "the request line is not whole"));
     };
     let list: &'s [httparse::Header<'b>] = split.headers;
-    let judged = Judged::read(raw, list)?;
+    let mut judged = Judged::default();
+    judged.read(raw, list)?;
     let method = Method::named(method_name);
     let version = if minor == 1 { Version::Http11 } else { Version::Http10 };
     let at = Target::read(method, target)?;

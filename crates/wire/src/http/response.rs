@@ -128,7 +128,8 @@ fn judge<'b, 's>(
         return Err(Broken { why: "the status line is not whole" });
     };
     let list: &'s [httparse::Header<'b>] = split.headers;
-    let judged = Judged::read(raw, list)?;
+    let mut judged = Judged::default();
+    judged.read(raw, list)?;
     if status < 100 {
         return Err(Broken { why: "a status below 100" });
     }
