@@ -116,8 +116,10 @@ impl Bare {
         }
         let (open, at) = (VecDeque::new(), Instant::ZERO);
         let mut bare = Self { policy, cluster, dice: Dice::new(1), open, at };
-        let ranks: Vec<u32> = (0..TARGETS as u32).collect();
-        bare.round(&ranks);
+        // One by one: where targets go depends on loads that are up to date.
+        for rank in 0..TARGETS as u32 {
+            bare.round(&[rank]);
+        }
         bare
     }
 

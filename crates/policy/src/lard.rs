@@ -118,9 +118,7 @@ impl Lard {
 
     fn least_loaded(&self, cluster: &Cluster) -> Option<ServerId> {
         match &self.metric {
-            Metric::Connections(thresholds) => {
-                thresholds.high.least_loaded(cluster.usable().iter().copied(), cluster)
-            }
+            Metric::Connections(thresholds) => thresholds.high.least_loaded(cluster),
             Metric::Utilisation { .. } => {
                 let rank = |id: &ServerId| {
                     let chosen = cluster.server(*id).map_or(0, |server| server.chosen);

@@ -7,7 +7,7 @@
 //! * growth looks at the *least* loaded member, shrinking removes the *most* loaded one;
 //! * both tests run on every request, shrinking after growth, with the time and the members from
 //!   before: an old set may gain one server and lose another by the same request;
-//! * members that are not usable count as gone, and so does a set of none but such.
+//! * members that are not usable are passed over, and a set of none but such counts as empty.
 
 use crate::lard::{MAX_TARGETS_PARAM, T_HIGH_PARAM, T_LOW_PARAM, table};
 use crate::params::{Kind, Param, Params, Value};
@@ -58,12 +58,9 @@ impl Replicas {
 struct Plan {
     server: ServerId,
     why: Why,
-    expect: Expect,
-    join: Option<ServerId>,
+    join: bool,
     leave: Option<ServerId>,
-    /// Whether members are in the set that cannot be used any more.
-    stale: bool,
-    /// Members after this request.
+    /// Usable members after this request.
     len: usize,
 }
 
@@ -86,39 +83,19 @@ impl LardR {
         }
     }
 
-    #[inline]
     fn plan(&self, request: &Request, cluster: &Cluster) -> Option<Plan> {
         let limit = self.thresholds.high;
-        let least_of_all = || limit.least_loaded(cluster.usable().iter().copied(), cluster);
         let known = self.targets.get(request.target);
         let ids = known.map_or(&[][..], |replicas| replicas.set.ids());
         let usable = ids.iter().copied().filter(|id| cluster.is_usable(*id));
-        let count = usable.clone().count();
-        let stale = count < ids.len();
-        let Some(least) = limit.least_loaded(usable.clone(), cluster) else {
-            let server = least_of_all()?;
-            let (why, expect) = (Why::FirstSeen, Expect::Miss);
-            return Some(Plan {
-                server,
-                why,
-                expect,
-                join: Some(server),
-                leave: None,
-                stale,
-                len: 1,
-            });
+        let Some(least) = usable.clone().min_by_key(|id| limit.rank(*id, cluster)) else {
+            let server = limit.least_loaded(cluster)?;
+            return Some(Plan { server, why: Why::FirstSeen, join: true, leave: None, len: 1 });
         };
-        let mut plan = Plan {
-            server: least,
-            why: Why::Affinity,
-            expect: Expect::Hit,
-            join: None,
-            leave: None,
-            stale,
-            len: count,
-        };
+        let len = usable.clone().count();
+        let mut plan = Plan { server: least, why: Why::Affinity, join: false, leave: None, len };
         let age = known.map_or(Duration::ZERO, |replicas| request.at.since(replicas.changed));
-        if count > 1 && age > self.age_max {
+        if len > 1 && age > self.age_max {
             // Not `least`, even if all are equal: it serves this very request.
             let others = usable.filter(|id| *id != least);
             plan.leave = others.max_by_key(|id| limit.rank(*id, cluster));
@@ -126,57 +103,69 @@ impl LardR {
             plan.len -= 1;
         }
         if self.thresholds.too_busy(least, cluster) {
-            // Over all servers: when that is the same one, nobody would serve sooner.
-            let server = least_of_all()?;
+            // When that is the same one, nobody would serve sooner.
+            let server = limit.least_loaded(cluster)?;
             if !ids.contains(&server) {
-                plan.server = server;
-                plan.why = Why::Replicate;
-                plan.expect = Expect::Miss;
-                plan.join = Some(server);
-                plan.len += 1;
+                let len = plan.len + 1;
+                plan = Plan { server, why: Why::Replicate, join: true, len, ..plan };
             }
         }
         Some(plan)
+    }
+
+    /// The answer of nearly every request, without a plan: one member, not too busy.
+    #[inline]
+    fn only_member(&self, target: TargetId, cluster: &Cluster) -> Option<ServerId> {
+        match self.targets.get(target)?.set.ids() {
+            [id] if cluster.is_usable(*id) && !self.thresholds.too_busy(*id, cluster) => Some(*id),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn guard(&self, only: ServerId, cluster: &Cluster) -> Guard {
+        let load_max = self.thresholds.load_high(only, cluster);
+        Guard { load_max, until: Instant::NEVER, epoch: cluster.epoch() }
     }
 }
 
 impl Policy for LardR {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
+        if let Some(id) = self.only_member(request.target, cluster) {
+            let guard = Some(self.guard(id, cluster));
+            let answer = Assignment::new(id, Why::Affinity);
+            return Some(Assignment { expect: Expect::Hit, guard, ..answer });
+        }
         let plan = self.plan(request, cluster)?;
+        let expect = if plan.join { Expect::Miss } else { Expect::Hit };
         // With several members another one may become the least loaded at any time.
-        let guard = (plan.len == 1).then(|| Guard {
-            load_max: self.thresholds.load_high(plan.server, cluster),
-            until: Instant::NEVER,
-            epoch: cluster.epoch(),
-        });
-        let (expect, answer) = (plan.expect, Assignment::new(plan.server, plan.why));
-        Some(Assignment { expect, guard, ..answer })
+        let guard = (plan.len == 1).then(|| self.guard(plan.server, cluster));
+        Some(Assignment { expect, guard, ..Assignment::new(plan.server, plan.why) })
     }
 
-    fn commit(&mut self, request: &Request, _: &Assignment, cluster: &Cluster) {
+    fn commit(&mut self, request: &Request, answer: &Assignment, cluster: &Cluster) {
+        if answer.why == Why::Affinity {
+            self.targets.touch(request.target);
+            return;
+        }
         let Some(plan) = self.plan(request, cluster) else { return };
+        let changed = request.at;
         let Some(replicas) = self.targets.touch(request.target) else {
-            let set = ServerSet::of(plan.server);
-            let replicas = Replicas { set, changed: request.at };
+            let replicas = Replicas { set: ServerSet::of(plan.server), changed };
             if let Some((_, forgotten)) = self.targets.insert(request.target, replicas) {
                 self.replicated -= usize::from(forgotten.replicated());
             }
             return;
         };
-        if !plan.stale && plan.leave.is_none() && plan.join.is_none() {
-            return;
-        }
         self.replicated -= usize::from(replicas.replicated());
-        if plan.stale {
-            replicas.set.retain(|id| cluster.is_usable(id));
+        match plan.why {
+            Why::FirstSeen => replicas.set = ServerSet::of(plan.server),
+            _ => {
+                replicas.set.retain(|id| Some(id) != plan.leave);
+                replicas.set.insert(plan.server);
+            }
         }
-        if let Some(id) = plan.leave {
-            replicas.set.retain(|member| member != id);
-        }
-        if let Some(id) = plan.join {
-            replicas.set.insert(id);
-        }
-        replicas.changed = request.at;
+        replicas.changed = changed;
         self.replicated += usize::from(replicas.replicated());
     }
 

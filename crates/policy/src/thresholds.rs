@@ -49,17 +49,26 @@ impl Limit {
         }
     }
 
-    /// The usable one of `ids` that feels least; ties go to the one not chosen for longest.
-    pub(crate) fn least_loaded(
-        self,
-        ids: impl IntoIterator<Item = ServerId>,
-        cluster: &Cluster,
-    ) -> Option<ServerId> {
-        let ids = ids.into_iter().filter(|id| cluster.is_usable(*id));
-        ids.min_by_key(|id| self.rank(*id, cluster))
+    /// The usable server that feels least; ties go to the one not chosen for longest.
+    #[inline]
+    pub(crate) fn least_loaded(self, cluster: &Cluster) -> Option<ServerId> {
+        if !self.auto {
+            return cluster.least_loaded();
+        }
+        cluster.usable().iter().copied().min_by_key(|id| self.rank(*id, cluster))
+    }
+
+    /// Whether some usable server feels less than this threshold.
+    #[inline]
+    fn any_below(self, cluster: &Cluster) -> bool {
+        if !self.auto {
+            return cluster.any_below(self.value);
+        }
+        cluster.usable().iter().any(|id| self.compare(1, *id, cluster).is_lt())
     }
 
     /// Order by load as felt and, among equals, by how long ago the last choice was.
+    #[inline]
     pub(crate) fn rank(self, id: ServerId, cluster: &Cluster) -> (Load, u64) {
         let chosen = cluster.server(id).map_or(u64::MAX, |server| server.chosen);
         (self.felt(id, cluster), chosen)
@@ -110,8 +119,7 @@ impl Thresholds {
         if self.high.compare(1, id, cluster).is_le() {
             return false; // Then it is below 2 T_high too: T_high is not zero.
         }
-        self.high.compare(2, id, cluster).is_ge()
-            || cluster.usable().iter().any(|m| self.low.compare(1, *m, cluster).is_lt())
+        self.high.compare(2, id, cluster).is_ge() || self.low.any_below(cluster)
     }
 
     /// The largest load of `id` that is not above `T_high`: up to it no target leaves.

@@ -44,14 +44,14 @@ fn basic_lard_moves_a_target_only_for_the_published_reasons() {
 
 #[test]
 fn the_utilisation_form_of_lard_compares_reports() {
-    let metric = ("metric", Value::Word("utilisation"));
+    let metric = [("metric", Value::Word("utilisation"))];
     let cases = [
         ([0.71, 0.29], B, "A is above 0.7 and B below 0.3"),
         ([0.71, 0.30], A, "B is not below 0.3"),
         ([0.70, 0.0], A, "A is not above 0.7"),
     ];
     for (utilisations, server, reason) in cases {
-        let mut stage = Stage::new(policy("lard", &[metric.clone()]), &[0, 10]);
+        let mut stage = Stage::new(policy("lard", &metric), &[0, 10]);
         assert_eq!(stage.assign(&ask_for(1)).server, A, "no report counts as idle");
         stage.loads(&[1000, 1000]);
         for (id, cpu) in [A, B].into_iter().zip(utilisations) {
@@ -269,7 +269,7 @@ fn a_batch_of_four_with_three_at_b_charges_b_three_quarters() {
 fn loaded(loads: &[u64]) -> Cluster {
     let mut cluster = Cluster::new(0.0);
     for (number, load) in loads.iter().enumerate() {
-        let id = cluster.join(spec(number), State::Up, Instant::ZERO).unwrap();
+        let id = cluster.join(spec(number), State::Up, Instant::ZERO).expect("a slot is free");
         cluster.begin(id, Load::of(*load), Instant::ZERO);
     }
     cluster

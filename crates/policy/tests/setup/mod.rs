@@ -14,10 +14,10 @@ pub const C: ServerId = ServerId(2);
 
 /// A policy by name, with parameters.
 pub fn policy(name: &str, set: &[(&str, Value)]) -> Box<dyn Policy> {
-    let entry = entry(name).unwrap();
+    let entry = entry(name).expect("the policy exists");
     let mut params = Params::new(entry.params);
     for (name, value) in set {
-        params.set(name, value.clone()).unwrap();
+        params.set(name, value.clone()).expect("the parameter fits");
     }
     (entry.build)(&params)
 }
@@ -52,7 +52,8 @@ impl Stage {
     pub fn new(policy: Box<dyn Policy>, loads: &[u64]) -> Self {
         let mut stage = Self { policy, cluster: Cluster::new(0.0) };
         for (number, load) in loads.iter().enumerate() {
-            let id = stage.cluster.join(spec(number), State::Up, Instant::ZERO).unwrap();
+            let id =
+                stage.cluster.join(spec(number), State::Up, Instant::ZERO).expect("a slot is free");
             stage.policy.changed(Change::Joined(id), &stage.cluster);
             // One piece of work that weighs nothing, for `set_load` to trade with.
             stage.cluster.begin(id, Load::ZERO, Instant::ZERO);
@@ -69,7 +70,7 @@ impl Stage {
 
     /// What would be answered now.
     pub fn answer(&self, request: &Request) -> Assignment {
-        self.policy.decide(request, &self.cluster, &mut Dice::new(0)).unwrap()
+        self.policy.decide(request, &self.cluster, &mut Dice::new(0)).expect("a server is up")
     }
 
     /// Answers, and lets the policy take note.
