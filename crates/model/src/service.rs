@@ -17,7 +17,7 @@ pub struct Service {
     /// Whether an answer that is not in the cache is read from the disk as a file is. False for
     /// answers that are computed.
     pub reads: bool,
-    /// The probability, drawn for each request, that the answer may come from and go into the cache.
+    /// The probability, drawn for each request, that the cache may give and keep the answer.
     pub cacheable: f64,
 }
 

@@ -53,10 +53,10 @@ impl Naive {
             return false;
         }
         while self.kept.iter().map(|kept| kept.1).sum::<u64>() + bytes > self.capacity {
-            let rank = |kept: &(TargetId, u64, f64, u64)| (kept.2, kept.3);
+            let rank = |at: &usize| (self.kept[*at].2, self.kept[*at].3);
             let least = (0..self.kept.len())
-                .min_by(|a, b| rank(&self.kept[*a]).partial_cmp(&rank(&self.kept[*b])).unwrap())
-                .unwrap();
+                .min_by(|a, b| rank(a).partial_cmp(&rank(b)).expect("worths are numbers"))
+                .expect("a cache that holds bytes holds a target");
             let least = self.kept.remove(least);
             self.floor = least.2;
             evicted.push(least.0);

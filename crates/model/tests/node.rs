@@ -195,7 +195,8 @@ proptest! {
         for (tag, (gap_us, target, class, head_only)) in asks.iter().enumerate() {
             now_us += gap_us;
             let bytes = target * target * 1_000;
-            let ask = Ask { class: Class(*class), head_only: *head_only, ..file(tag as u64, *target, bytes) };
+            let plain = file(tag as u64, *target, bytes);
+            let ask = Ask { class: Class(*class), head_only: *head_only, ..plain };
             driver.admit(us(now_us), ask);
             bytes_all += if *head_only { 0 } else { bytes };
         }
@@ -206,7 +207,8 @@ proptest! {
         let counts = driver.node.counts();
         prop_assert_eq!(counts.finished, asks.len() as u64);
         prop_assert_eq!(counts.sent_bytes, bytes_all);
-        prop_assert_eq!(counts.hits + counts.misses + counts.coalesced + counts.bypassed, counts.requests);
+        let sources = counts.hits + counts.misses + counts.coalesced + counts.bypassed;
+        prop_assert_eq!(sources, counts.requests);
         prop_assert_eq!(driver.node.active(), 0);
         prop_assert!(driver.node.cache().bytes() <= 300_000);
         for (at, part) in &driver.parts {

@@ -7,8 +7,9 @@
 use crate::content;
 use crate::reply;
 use policy::{Instant, TargetId};
+use rustix::buffer::spare_capacity;
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 use std::io::IoSlice;
 use wire::http::{Body, Framing, Method, Version};
@@ -178,25 +179,26 @@ impl Conn {
         }
         let room = self.held.capacity() - self.held.len();
         debug_assert!(room > 0, "heads are bounded below the buffer, contents are not kept");
-        let spare = rustix::buffer::spare_capacity(&mut self.held);
-        loop {
-            return match rustix::net::recv(&self.socket, spare, RecvFlags::empty()) {
-                Ok((0, _)) => Received::End,
-                Ok((bytes, _)) => {
-                    self.readable = bytes == room;
-                    Received::Some
-                }
-                Err(Errno::AGAIN) => {
-                    self.readable = false;
-                    Received::Nothing
-                }
-                Err(_) => Received::End,
-            };
+        let got = retry_on_intr(|| {
+            let spare = spare_capacity(&mut self.held);
+            rustix::net::recv(&self.socket, spare, RecvFlags::empty()).map(|(_, bytes)| bytes)
+        });
+        match got {
+            Ok(1..) => {
+                // Less than there was room for: the socket is empty, and news of it come anew.
+                self.readable = got == Ok(room);
+                Received::Some
+            }
+            Err(Errno::AGAIN) => {
+                self.readable = false;
+                Received::Nothing
+            }
+            Ok(0) | Err(_) => Received::End,
         }
     }
 
     /// Writes what may be written.
-    pub(crate) fn flush(&mut self) -> Flushed {
+    pub(crate) fn flush(&mut self, now: Instant) -> Flushed {
         let Phase::Answer(answer) = &mut self.phase else {
             return write_out(&self.socket, &self.out, &mut self.out_written);
         };
@@ -228,6 +230,7 @@ impl Conn {
             let skip = usize::from(out_left == 0);
             match send(&self.socket, &slices[skip..count]) {
                 Ok(bytes) => {
+                    self.progress = now;
                     self.out_written += bytes.min(out_left);
                     answer.written += bytes.saturating_sub(out_left) as u64;
                 }
@@ -274,7 +277,5 @@ fn write_out(socket: &OwnedFd, out: &[u8], written: &mut usize) -> Flushed {
 
 fn send(socket: &OwnedFd, slices: &[IoSlice<'_>]) -> rustix::io::Result<usize> {
     let mut control = SendAncillaryBuffer::default();
-    rustix::io::retry_on_intr(|| {
-        rustix::net::sendmsg(socket, slices, &mut control, SendFlags::NOSIGNAL)
-    })
+    retry_on_intr(|| rustix::net::sendmsg(socket, slices, &mut control, SendFlags::NOSIGNAL))
 }

@@ -58,6 +58,7 @@ impl Origin {
         let Some(conn) = self.conns.get_mut(Tag(part.tag)) else { return };
         if let Phase::Answer(answer) = &mut conn.phase {
             answer.begun = true;
+            conn.progress = self.now;
             answer.released = part.sent_bytes.min(answer.bytes);
             answer.ended = part.end.is_some();
         }
@@ -132,7 +133,7 @@ impl Origin {
 
     /// Reads past the content of a request.
     fn content(&mut self, tag: Tag, conn: &mut Conn) -> Step {
-        match conn.flush() {
+        match conn.flush(self.now) {
             Flushed::Blocked => return Step::Blocked,
             Flushed::Broken => return Step::Over,
             Flushed::Done | Flushed::Starved => {}
@@ -246,13 +247,12 @@ impl Origin {
     }
 
     fn flush(&mut self, conn: &mut Conn) -> Step {
-        match conn.flush() {
+        match conn.flush(self.now) {
             Flushed::Starved => return Step::Wait,
             Flushed::Blocked => return Step::Blocked,
             Flushed::Broken => return Step::Over,
             Flushed::Done => {}
         }
-        conn.progress = self.now;
         let Phase::Answer(answer) = &conn.phase else { return Step::Again };
         let close = match answer.close {
             // What was sent ahead and is not read would make the kernel reset the connection.
@@ -368,13 +368,16 @@ fn outcome(done: Result<(), &'static str>) -> Wants {
 }
 
 impl Conn {
-    /// How long it may make no progress; without limit while the model has its request.
+    /// How long it may make no progress; without limit while it waits for the model.
     pub(crate) fn patience(&self, idle: Duration, slow: Duration) -> Option<Duration> {
         match &self.phase {
             Phase::Head if self.unused().is_empty() => Some(idle),
             Phase::Head | Phase::Content(..) | Phase::Linger => Some(slow),
             Phase::Delayed(_) => None,
-            Phase::Answer(answer) => answer.begun.then_some(slow),
+            Phase::Answer(answer) => {
+                let taken = self.out_written == self.out.len() && answer.written == answer.released;
+                (answer.begun && !taken).then_some(slow)
+            }
         }
     }
 }

@@ -8,10 +8,10 @@ use crate::status::{WINDOW, Window};
 use crate::table::{Table, Tag};
 use crate::timed::Timed;
 use crate::{Config, conn, content};
+use core::mem::MaybeUninit;
 use core::net::SocketAddr;
 use model::Part;
 use policy::{Instant, TargetId};
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -86,7 +86,6 @@ pub struct Origin {
     accepting: bool,
     sweep_at: Instant,
     parts: Vec<Part>,
-    events: Vec<Event>,
     poll: OwnedFd,
 }
 
@@ -125,7 +124,6 @@ impl Origin {
             accepting: false,
             sweep_at: Instant::ZERO,
             parts: Vec::new(),
-            events: Vec::with_capacity(EVENTS),
             poll,
             config,
         };
@@ -187,19 +185,18 @@ impl Origin {
 
     /// Takes up what has happened and what is due; true if there may be more at once.
     fn turn(&mut self) -> rustix::io::Result<bool> {
-        let mut events = core::mem::take(&mut self.events);
-        events.clear();
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
         let instantly = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        match epoll::wait(&self.poll, spare_capacity(&mut events), Some(&instantly)) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let events: &[Event] = match epoll::wait(&self.poll, &mut room, Some(&instantly)) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => &[],
             Err(cause) => return Err(cause),
-        }
+        };
         self.now = self.timed.clock.real();
-        for event in &events {
+        for event in events {
             self.happened(event.data.u64(), event.flags);
         }
         let full = events.len() == EVENTS;
-        self.events = events;
         for tag in core::mem::take(&mut self.unfinished) {
             self.drive(tag);
         }

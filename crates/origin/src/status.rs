@@ -56,6 +56,7 @@ pub(crate) fn report(
     let counts = timed.node.counts();
     let (cpu, disk) = (timed.node.cpu().utilisation(now), timed.node.disk().utilisation(now));
     let (cpu_queue, disk_queue) = (timed.node.cpu().queue(now), timed.node.disk().queue(now));
+    let busy = [timed.node.cpu().busy(now), timed.node.disk().busy(now)].map(|b| b.as_secs_f64());
     let (cache, model) = (timed.node.cache(), &front.config.model);
     json!({
         "name": front.config.name,
@@ -71,10 +72,16 @@ pub(crate) fn report(
         "evicted": counts.evicted,
         "bytes": counts.sent_bytes,
         "active": timed.node.active(),
-        "cpu": { "utilisation": cpu, "utilisation_1s": window.cpu, "queue": cpu_queue },
+        "cpu": {
+            "utilisation": cpu,
+            "utilisation_1s": window.cpu,
+            "busy_seconds": busy[0],
+            "queue": cpu_queue,
+        },
         "disk": {
             "utilisation": disk,
             "utilisation_1s": window.disk,
+            "busy_seconds": busy[1],
             "queue": disk_queue,
             "reads": timed.node.disk_reads(),
         },
