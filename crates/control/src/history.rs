@@ -122,3 +122,56 @@ fn rate(earlier: &Sample, later: &Sample) -> f64 {
     let requests = later.requests.saturating_sub(earlier.requests) as f64;
     if span_s > 0.0 { requests / span_s } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Method: samples whose counters grow by known steps.
+
+    use super::*;
+    use crate::view::LATENCY_BOUNDS_S;
+
+    fn sample(began: Instant, second: u64) -> Sample {
+        let mut counts = vec![0; LATENCY_BOUNDS_S.len() + 1];
+        // Replies take 1 ms in the first minute and 1 s from then on.
+        counts[2] = second.min(60) * 10;
+        counts[13] = second.saturating_sub(60) * 10;
+        Sample {
+            at: began + Duration::from_secs(second),
+            requests: second * 10,
+            errors: second.saturating_sub(60),
+            expected_hits: second * 3,
+            expected_misses: second,
+            duration: Histogram::new(&LATENCY_BOUNDS_S, counts, 0.0),
+        }
+    }
+
+    #[test]
+    fn figures_are_those_of_the_last_minute_not_of_the_whole_life() {
+        let (history, began) = (History::default(), Instant::now());
+        (0..120).for_each(|second| history.push(sample(began, second)));
+        let recent = history.recent(&sample(began, 120));
+        assert_eq!(recent.span_s, 60.0);
+        assert_eq!(recent.rate, 10.0);
+        assert_eq!(recent.error_share, Some(0.1));
+        assert_eq!(recent.hit_share, Some(0.75));
+        assert_eq!(recent.duration.count(), 600);
+        assert!(recent.duration.quantile_s(0.01).unwrap() > 0.5, "the fast ones are long past");
+        assert_eq!(recent.rates.len(), 119);
+    }
+
+    #[test]
+    fn nothing_is_known_at_the_start_and_nothing_is_kept_for_ever() {
+        let (history, began) = (History::default(), Instant::now());
+        assert_eq!(history.recent(&sample(began, 0)), Recent::default());
+        (0..2 * SAMPLES_MAX as u64).for_each(|second| history.push(sample(began, second)));
+        assert_eq!(history.samples().len(), SAMPLES_MAX);
+    }
+
+    #[test]
+    fn a_counter_that_fell_gives_no_negative_rate() {
+        let (history, began) = (History::default(), Instant::now());
+        history.push(sample(began, 100));
+        let recent = history.recent(&Sample { at: began, ..sample(began, 1) });
+        assert_eq!((recent.rate, recent.error_share), (0.0, None));
+    }
+}

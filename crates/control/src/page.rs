@@ -6,6 +6,7 @@
 
 mod text;
 
+use crate::events::unix_ms_now;
 use crate::history::Recent;
 use crate::metrics::load_imbalance;
 use crate::view::{Histogram, ServerReport, ServerState, Status, Totals};
@@ -116,10 +117,10 @@ impl View<'_> {
 
     fn figures(&self, html: &mut String) -> fmt::Result {
         let Recent { rate, error_share, hit_share, duration, rates, .. } = self.recent;
-        html.push_str("<div class=\"figures\">");
+        html.push_str("<h2>Last minute</h2><div class=\"figures\">");
         write!(
             html,
-            "<div><span>requests/s, last minute</span><b>{}</b>{}</div>",
+            "<div><span>requests/s</span><b>{}</b>{}</div>",
             Count(rate.round() as u64),
             Trend(rates),
         )?;
@@ -127,21 +128,21 @@ impl View<'_> {
         let (p90, p99) = (quantile(0.9), quantile(0.99));
         write!(
             html,
-            "<div><span>median reply, last minute</span><b>{}</b><small>90 % within {p90}<br>\
+            "<div><span>median reply</span><b>{}</b><small>90 % within {p90}<br>\
              99 % within {p99}</small></div>",
             quantile(0.5),
         )?;
         let bad = if error_share.is_some_and(|share| share > 0.01) { " class=\"bad\"" } else { "" };
         write!(
             html,
-            "<div><span>errors (5xx), last minute</span><b{bad}>{}</b><small>{} since the start\
+            "<div><span>errors (5xx)</span><b{bad}>{}</b><small>{} since the start\
              </small></div>",
             Share(*error_share),
             Count(self.status.replies.server_error),
         )?;
         write!(
             html,
-            "<div><span>expected cache hits</span><b>{}</b><small>{} targets, {} on several \
+            "<div><span>expected hits</span><b>{}</b><small>{} targets, {} on several \
              servers</small></div>",
             Share(*hit_share),
             Count(self.totals.targets),
@@ -149,7 +150,7 @@ impl View<'_> {
         )?;
         write!(
             html,
-            "<div><span>load, greatest over mean</span><b>{:.2}</b><small>1.00 is perfect\
+            "<div><span>load, max/mean</span><b>{:.2}</b><small>1.00 is perfect\
              </small></div>",
             load_imbalance(&self.servers),
         )?;
@@ -186,7 +187,7 @@ impl View<'_> {
         let total: u64 = reasons.values().sum();
         let mut reasons: Vec<_> = reasons.into_iter().filter(|(_, count)| *count > 0).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        html.push_str("<section><h2>Why servers were chosen</h2><table><tbody>");
+        html.push_str("<section><h2>Why servers were chosen</h2><table class=\"mix\"><tbody>");
         if reasons.is_empty() {
             html.push_str("<tr><td class=\"quiet\">no decision yet</td></tr>");
         }
@@ -229,7 +230,7 @@ impl View<'_> {
         if self.events.is_empty() {
             html.push_str("<tr><td class=\"quiet\">none yet</td></tr>");
         }
-        let now = crate::events::unix_ms_now();
+        let now = unix_ms_now();
         for event in &self.events {
             let age = Age(now.saturating_sub(event.at_unix_ms) as f64 / 1000.0);
             write!(html, "<tr><td class=\"quiet\">{age} ago<td>{}</tr>", Text(&event.line()))?;
@@ -264,10 +265,14 @@ fn server_row(html: &mut String, report: &ServerReport, greatest: f64) -> fmt::R
         ServerState::Ejected => "◐",
         ServerState::Draining | ServerState::Left => "◌",
     };
+    let since = match standing.since_unix_ms {
+        0 => String::new(),
+        since => format!("for {}", Age(unix_ms_now().saturating_sub(since) as f64 / 1000.0)),
+    };
     write!(
         html,
-        "<tr><td><b>{}</b><br><small>{}</small><td class=\"why\"><span class=\"state {state}\">\
-         {glyph} {state}</span><br><small>{}</small>",
+        "<tr><td><b>{}</b><br><small>{}</small><td><span class=\"state {state}\">{glyph} {state}\
+         </span> <small>{since}</small><br><small>{}</small>",
         Text(&server.name),
         Text(&server.address),
         Text(&standing.why),

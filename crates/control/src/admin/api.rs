@@ -9,7 +9,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{Html, IntoResponse, Json, Response};
+use axum::response::{AppendHeaders, Html, IntoResponse, Json, Response};
 use axum::routing::{get, patch};
 use serde::Deserialize;
 use serde_json::json;
@@ -72,15 +72,17 @@ async fn guard(State(token): State<Token>, request: Request, next: Next) -> Resp
         remedy: "send Authorization: Bearer TOKEN, or TOKEN as the password in a browser"
             .to_owned(),
     };
-    let challenge = "Bearer realm=\"baton\", Basic realm=\"baton\", charset=\"UTF-8\"";
-    ([(header::WWW_AUTHENTICATE, challenge)], trouble).into_response()
+    // Browsers read one challenge a line.
+    let challenges = ["Basic realm=\"baton\", charset=\"UTF-8\"", "Bearer realm=\"baton\""];
+    let challenges = challenges.map(|challenge| (header::WWW_AUTHENTICATE, challenge));
+    (AppendHeaders(challenges), trouble).into_response()
 }
 
 async fn status_page(State(app): State<App>) -> Response {
     let recent = app.history.recent(&Sample::take(&app.supervisor));
     let html = Html(page::render(&app.supervisor, &recent));
     let policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-                  frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+                  img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     ([(header::CONTENT_SECURITY_POLICY, policy), (header::CACHE_CONTROL, "no-store")], html)
         .into_response()
 }

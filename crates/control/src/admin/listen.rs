@@ -122,19 +122,22 @@ pub(super) struct SocketFile {
 
 impl SocketFile {
     fn of(path: &Path) -> io::Result<Self> {
-        let found = fs::symlink_metadata(path)?;
-        Ok(Self { path: path.to_owned(), identity: (found.dev(), found.ino()) })
+        Ok(Self { path: path.to_owned(), identity: identity(path)? })
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let ours = Self::of(&self.path).is_ok_and(|found| found.identity == self.identity);
-        if ours {
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
             // A file that cannot be removed is replaced by the next start.
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Device and number of a file: its path may name another one later.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
 /// Accepts connections of either kind, [`CONNECTIONS_MAX`] at once.

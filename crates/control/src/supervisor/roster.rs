@@ -216,9 +216,9 @@ impl Watch {
         match self.state() {
             State::Draining => "the operator drains it",
             State::Ejected => &self.eject_why,
-            State::Up if self.spec.check.is_none() => "it is not checked",
             State::Up if self.told == Some(State::Ejected) => "its time out is over",
             State::Up if self.told == Some(State::Draining) => "the operator ended the drain",
+            State::Up if self.spec.check.is_none() => "it is not checked",
             State::Up | State::Down | State::Left => self.health.why(),
         }
     }

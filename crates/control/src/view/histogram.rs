@@ -93,3 +93,41 @@ impl Histogram {
         later
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Method: small histograms whose quantiles can be seen.
+
+    use super::*;
+
+    #[test]
+    fn quantiles_lie_on_a_straight_line_within_their_bucket() {
+        let histogram = Histogram::new(&[1.0, 2.0, 4.0], vec![10, 0, 10, 0], 35.0);
+        for (q, value_s) in [(0.0, 0.0), (0.25, 0.5), (0.5, 1.0), (0.75, 3.0), (1.0, 4.0)] {
+            assert_eq!(histogram.quantile_s(q), Some(value_s), "{q}");
+        }
+        assert_eq!(histogram.mean_s(), Some(1.75));
+        let above = Histogram::new(&[1.0, 2.0], vec![0, 0, 5], 50.0);
+        assert_eq!(above.quantile_s(0.5), Some(2.0), "no more is known than the last bound");
+        assert_eq!(Histogram::default().quantile_s(0.5), None);
+        assert_eq!(Histogram::default().mean_s(), None);
+    }
+
+    #[test]
+    fn histograms_add_up_and_take_away_only_when_their_buckets_agree() {
+        let one = Histogram::new(&[1.0], vec![1, 2], 5.0);
+        let mut sum = Histogram::default();
+        assert!(sum.merge(&one) && sum.merge(&one));
+        assert_eq!(sum, Histogram::new(&[1.0], vec![2, 4], 10.0));
+        assert_eq!(sum.since(&one), one);
+        let other = Histogram::new(&[2.0], vec![1, 1], 1.0);
+        assert!(!sum.merge(&other));
+        assert_eq!(sum.count(), 6);
+    }
+
+    #[test]
+    #[should_panic(expected = "a bucket above the last bound")]
+    fn a_histogram_without_its_last_bucket_is_our_mistake() {
+        let _ = Histogram::new(&[1.0], vec![1], 1.0);
+    }
+}
