@@ -2,3 +2,4 @@
 //! `crates/`. A library only so that tests and fuzz targets reach the configuration.
 
 pub mod config;
+pub mod serve;

@@ -133,12 +133,6 @@ impl Ask {
             books.gate(server).release();
         }
     }
-
-    /// Requests waiting for a server.
-    pub fn queue_length(&self, server: ServerId) -> usize {
-        let books = self.books();
-        books.gates.get(server.index()).map_or(0, |gate| gate.waiting.len())
-    }
 }
 
 impl Books {
@@ -148,6 +142,11 @@ impl Books {
         gate.limit = limit;
         gate.queue_max = queue_max;
         gate.fill();
+    }
+
+    /// Requests waiting for a server.
+    pub fn waiting(&self, server: ServerId) -> usize {
+        self.gates.get(server.index()).map_or(0, |gate| gate.waiting.len())
     }
 
     /// Changes a server's state. Those who wait for a server that takes nothing new are sent to

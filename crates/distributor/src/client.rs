@@ -25,6 +25,8 @@ pub(crate) struct Client {
     pub(crate) peer: IpAddr,
     /// The address as X-Forwarded-For has it.
     pub(crate) peer_text: String,
+    /// By which listener it came.
+    pub(crate) entrance: usize,
     /// Bytes received and not yet used: the beginning of a request.
     pub(crate) inbox: Vec<u8>,
     pub(crate) watch: Watched,
@@ -45,12 +47,13 @@ enum Next {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(socket: Socket, peer: IpAddr, worker: &Worker) {
+pub(crate) async fn serve(socket: Socket, peer: IpAddr, entrance: usize, worker: &Worker) {
     let peer = peer.to_canonical();
     let mut client = Client {
         socket,
         peer,
         peer_text: peer.to_string(),
+        entrance,
         inbox: Vec::new(),
         watch: worker.watches.watch(),
         holder: None,

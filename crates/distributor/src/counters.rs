@@ -2,7 +2,7 @@
 //! whoever reads adds them up.
 
 use policy::{Class, Why};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A number that one worker writes and anybody reads.
 ///
@@ -103,10 +103,6 @@ causes! {
 /// What a worker counts.
 #[derive(Debug)]
 pub struct Counters {
-    /// Client connections accepted.
-    pub accepted: Counter,
-    /// Client connections open now.
-    pub open: Counter,
     /// Times that accepting failed, for example for want of file descriptors.
     pub accept_failures: Counter,
     /// Requests whose head was read whole.
@@ -123,7 +119,10 @@ pub struct Counters {
     pub retries: Counter,
     /// Retries that the budget refused.
     pub retries_refused: Counter,
-    /// Connections opened to servers, and requests sent over one that was open.
+    /// Exchanges that the switch itself ended badly and during which a reload took place: stays
+    /// zero as long as a reload closes nothing.
+    pub cut_by_reload: Counter,
+    /// Connections opened to servers.
     pub server_connects: Counter,
     /// Requests sent over a connection that was already open.
     pub server_reuses: Counter,
@@ -135,15 +134,11 @@ pub struct Counters {
     pub bytes_spliced: Counter,
     /// Log lines that were dropped because the writer could not keep up.
     pub log_dropped: Counter,
-    /// Whole time of requests.
-    pub duration: Histogram,
 }
 
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            accepted: Counter::default(),
-            open: Counter::default(),
             accept_failures: Counter::default(),
             requests: Counter::default(),
             in_flight: Counter::default(),
@@ -152,15 +147,73 @@ impl Default for Counters {
             causes: core::array::from_fn(|_| Counter::default()),
             retries: Counter::default(),
             retries_refused: Counter::default(),
+            cut_by_reload: Counter::default(),
             server_connects: Counter::default(),
             server_reuses: Counter::default(),
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
             bytes_spliced: Counter::default(),
             log_dropped: Counter::default(),
-            duration: Histogram::default(),
         }
     }
+}
+
+/// Replies by method and status: a small table that its worker fills as combinations turn up.
+#[derive(Debug)]
+pub struct Replies([(AtomicU32, Counter); REPLIES_MAX]);
+
+/// Combinations of method and status that are told apart, per worker and route; all others are
+/// counted together as the last.
+const REPLIES_MAX: usize = 64;
+
+impl Default for Replies {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| (AtomicU32::new(0), Counter::default())))
+    }
+}
+
+impl Replies {
+    /// Counts a reply. Linear: the few combinations that matter come first.
+    pub(crate) fn count(&self, method: u8, status: u16) {
+        let key = 1 << 31 | u32::from(method) << 16 | u32::from(status);
+        for (known, counter) in &self.0[..REPLIES_MAX - 1] {
+            match known.load(Ordering::Relaxed) {
+                0 => known.store(key, Ordering::Release),
+                other if other != key => continue,
+                _ => {}
+            }
+            return counter.add(1);
+        }
+        self.0[REPLIES_MAX - 1].1.add(1);
+    }
+
+    /// Method, status and count of each combination; the rest as method 255, status 0.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, u16, u64)> {
+        self.0.iter().enumerate().filter_map(|(at, (known, counter))| {
+            let key = known.load(Ordering::Acquire);
+            let (method, status) =
+                if at == REPLIES_MAX - 1 { (255, 0) } else { ((key >> 16) as u8, key as u16) };
+            (counter.get() > 0).then(|| (method, status, counter.get()))
+        })
+    }
+}
+
+/// What a worker counts of requests that came in by one listener and met one rule.
+#[derive(Debug, Default)]
+pub struct RouteCounters {
+    /// Replies by method and status.
+    pub replies: Replies,
+    /// Whole time of requests.
+    pub duration: Histogram,
+}
+
+/// What a worker counts of one listener.
+#[derive(Debug, Default)]
+pub struct EntranceCounters {
+    /// Connections accepted.
+    pub accepted: Counter,
+    /// Connections open now.
+    pub open: Counter,
 }
 
 /// What a worker counts of one server.
@@ -172,8 +225,10 @@ pub struct ServerCounters {
     pub failed: Counter,
     /// Replies with status 500 and above.
     pub errors: Counter,
+    /// Bytes of requests' bodies sent to it.
+    pub bytes_to: Counter,
     /// Bytes of its replies.
-    pub bytes: Counter,
+    pub bytes_from: Counter,
     /// Requests whose target it was believed to have cached, and not.
     pub expected_hits: Counter,
     /// Requests whose target it was believed not to have.
@@ -192,7 +247,8 @@ impl Default for ServerCounters {
             answered: Counter::default(),
             failed: Counter::default(),
             errors: Counter::default(),
-            bytes: Counter::default(),
+            bytes_to: Counter::default(),
+            bytes_from: Counter::default(),
             expected_hits: Counter::default(),
             expected_misses: Counter::default(),
             classes: core::array::from_fn(|_| Counter::default()),
@@ -237,6 +293,16 @@ impl<T> PerWorker<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn replies_are_told_apart_until_the_table_is_full_and_none_is_lost() {
+        let replies = Replies::default();
+        (0..100).for_each(|status| replies.count(0, 200 + status));
+        replies.count(0, 200);
+        let all: Vec<_> = replies.iter().collect();
+        assert_eq!(all[0], (0, 200, 2));
+        assert_eq!(all.last(), Some(&(255, 0, 100 - (REPLIES_MAX as u64 - 1))));
+    }
 
     #[test]
     fn a_latency_on_a_bound_belongs_below_it() {

@@ -84,7 +84,7 @@ impl Exchange {
             framing: head.body,
             id,
             until_close: false,
-            route: verdict.rule.map_or(live.routes.len() - 1, usize::from),
+            route: live.route(client.entrance, verdict.rule),
             record: Record {
                 at,
                 method: Short::cut(head.method_name.as_bytes()),
@@ -231,7 +231,8 @@ impl Exchange {
         if record.status > 0 {
             let counters = place.backend.counters.of(worker.index);
             counters.answered.add(1);
-            counters.bytes.add(record.bytes_out);
+            counters.bytes_to.add(record.bytes_in);
+            counters.bytes_from.add(record.bytes_out);
             counters.first_byte.record(record.first_byte_us);
             counters.duration.record(micros(now.since(record.at)));
             if record.status >= 500 {
@@ -297,13 +298,17 @@ impl Exchange {
         record.total_us = micros(worker.shared.clock.now().since(record.at));
         let counters = worker.counters();
         counters.causes[record.cause as usize].add(1);
-        counters.duration.record(record.total_us);
         counters.bytes_in.add(record.bytes_in);
         counters.bytes_out.add(record.bytes_out);
+        if record.cause.code().starts_with('P') && self.live.version != worker.live().version {
+            counters.cut_by_reload.add(1);
+        }
         if record.status > 0 {
             counters.statuses[usize::from(record.status / 100).clamp(1, 5) - 1].add(1);
         }
-        self.live.routes[self.route].duration.of(worker.index).record(record.total_us);
+        let route = self.live.routes[self.route].counters.of(worker.index);
+        route.duration.record(record.total_us);
+        route.replies.count(self.method as u8, record.status);
         worker.shared.journal.remember(worker.index, &self.record);
         if let Some(format) = self.live.settings.access {
             self.log(format, worker);

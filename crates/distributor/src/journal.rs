@@ -11,6 +11,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Decisions remembered per worker.
@@ -25,8 +26,13 @@ pub(crate) const FLUSH_BYTES: usize = 32 * 1024;
 /// Recent decisions by worker, and the way to the log's writer.
 pub struct Journal {
     recent: Vec<Mutex<Recent>>,
-    lines: Mutex<Option<SyncSender<Vec<u8>>>>,
+    lines: Mutex<Option<Log>>,
     started: SystemTime,
+}
+
+struct Log {
+    sender: SyncSender<Vec<u8>>,
+    writer: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -121,18 +127,28 @@ impl Journal {
     /// # Errors
     /// When the writing thread cannot be started.
     pub fn log_to(&self, sink: Option<Box<dyn Write + Send>>) -> std::io::Result<()> {
-        let sender = match sink {
+        let log = match sink {
             None => None,
             Some(sink) => {
                 let (sender, receiver) = sync_channel(LOG_BUFFERS_MAX);
-                std::thread::Builder::new()
+                let writer = std::thread::Builder::new()
                     .name("baton-log".to_owned())
                     .spawn(move || write_out(&receiver, sink))?;
-                Some(sender)
+                Some(Log { sender, writer })
             }
         };
-        *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+        *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = log;
         Ok(())
+    }
+
+    /// Ends the access log; returns when its last line is written.
+    pub fn close(&self) {
+        let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Log { sender, writer }) = log {
+            drop(sender);
+            // A writer that panicked has said so; there is nothing left to write.
+            let _panicked = writer.join();
+        }
     }
 
     /// The latest `count` records of all workers, newest first.
@@ -165,9 +181,9 @@ impl Journal {
 
     /// Hands lines to the writer. False: they were dropped, because it cannot keep up.
     pub(crate) fn hand_on(&self, lines: Vec<u8>) -> bool {
-        let sender = self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(sender) = sender else { return true };
-        !matches!(sender.try_send(lines), Err(TrySendError::Full(_)))
+        let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(log) = &*log else { return true };
+        !matches!(log.sender.try_send(lines), Err(TrySendError::Full(_)))
     }
 }
 

@@ -30,7 +30,8 @@ mod watch;
 mod worker;
 
 pub use ask::Ask;
+pub use counters::PerWorker;
 pub use listen::Listen;
 pub use settings::{AccessFormat, Admission, Forwarding, Retry, Settings, Timeouts};
-pub use shared::{Backend, Clock, Live, Observer, Route, Shared};
+pub use shared::{Backend, Clock, Entrance, Live, Observer, Route, Shared};
 pub use team::Team;

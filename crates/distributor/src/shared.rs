@@ -1,7 +1,7 @@
 //! What all workers share: the server table and rules of the moment, the books, the counters.
 
 use crate::ask::Ask;
-use crate::counters::{Counters, PerWorker, ServerCounters};
+use crate::counters::{Counters, EntranceCounters, PerWorker, RouteCounters, ServerCounters};
 use crate::journal::Journal;
 use crate::settings::Settings;
 use arc_swap::ArcSwap;
@@ -37,10 +37,11 @@ pub struct Live {
     /// Settings of the data plane.
     pub settings: Settings,
     /// What a request is.
-    pub rules: Rules,
+    pub rules: Arc<Rules>,
     /// Name of the policy, for the log.
     pub policy: Box<str>,
-    /// Counters by rule; the last is for requests that no rule matched.
+    /// Counters by listener and rule: for each entrance one for each rule, and one for requests
+    /// that no rule matched. See [`Live::route`].
     pub routes: Vec<Arc<Route>>,
     /// Servers by slot.
     pub backends: Vec<Option<Arc<Backend>>>,
@@ -64,12 +65,24 @@ pub struct Backend {
 /// data path: it may count, no more.
 pub type Observer = Box<dyn Fn(bool) + Send + Sync>;
 
-/// The counters of one rule.
+/// Requests that came in by one listener and met one rule.
 pub struct Route {
-    /// The rule's name.
+    /// The listener's name.
+    pub listener: Box<str>,
+    /// The rule's name; `None`: no rule matched.
+    pub rule: Option<Box<str>>,
+    /// What workers count of them.
+    pub counters: PerWorker<RouteCounters>,
+}
+
+/// A listener, for as long as connections that came in by it may exist.
+pub struct Entrance {
+    /// Its number, counted over all listeners there ever were.
+    pub index: usize,
+    /// Its name.
     pub name: Box<str>,
-    /// Whole time of its requests.
-    pub duration: PerWorker<crate::counters::Histogram>,
+    /// What workers count of it.
+    pub counters: PerWorker<EntranceCounters>,
 }
 
 impl Shared {
@@ -89,6 +102,15 @@ impl Shared {
 }
 
 impl Live {
+    /// Where [`Live::routes`] counts an entrance and a rule. An entrance made after this was put
+    /// together counts with the first.
+    pub(crate) fn route(&self, entrance: usize, rule: Option<u16>) -> usize {
+        let rules = self.rules.specs().len();
+        let row = rule.map_or(rules, usize::from).min(rules);
+        let at = entrance * (rules + 1) + row;
+        if at < self.routes.len() { at } else { row }
+    }
+
     /// The server in a slot.
     pub(crate) fn backend(&self, id: ServerId) -> Option<&Arc<Backend>> {
         self.backends.get(id.index())?.as_ref()

@@ -1,7 +1,6 @@
 //! The workers of a process, and what can be told them.
 
-use crate::listen::Listen;
-use crate::shared::Shared;
+use crate::shared::{Entrance, Shared};
 use crate::worker::{self, Command};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -44,28 +43,23 @@ impl Team {
         self.workers.len()
     }
 
-    /// Opens an address and accepts on it from now on. Returns the address, with the port that the
-    /// kernel chose if it was to.
-    ///
-    /// # Errors
-    /// The system's, when the address cannot be had; then nothing has changed.
-    pub fn listen(&self, listen: &Listen) -> io::Result<SocketAddr> {
-        let sockets = listen.open(self.workers.len())?;
-        self.accept_on(sockets)
-    }
-
-    /// Accepts on sockets that were opened before, one for each worker.
+    /// Accepts on sockets that were opened before by [`crate::Listen::open`], one for each worker.
+    /// Returns their address, with the port that the kernel chose if it was to.
     ///
     /// # Errors
     /// The system's, when a socket has no address.
-    pub fn accept_on(&self, sockets: Vec<TcpListener>) -> io::Result<SocketAddr> {
+    pub fn accept_on(
+        &self,
+        entrance: &Arc<Entrance>,
+        sockets: Vec<TcpListener>,
+    ) -> io::Result<SocketAddr> {
         let address = match sockets.first() {
             Some(socket) => socket.local_addr()?,
             None => return Err(io::ErrorKind::InvalidInput.into()),
         };
         for ((sender, _), socket) in self.workers.iter().zip(sockets) {
             // A worker ends only after Stop or a panic; the panic is reported at join.
-            let _ended = sender.send(Command::Listen(address, socket));
+            let _ended = sender.send(Command::Listen(address, Arc::clone(entrance), socket));
         }
         Ok(address)
     }

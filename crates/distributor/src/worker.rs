@@ -7,7 +7,7 @@ use crate::io::Socket;
 use crate::journal::{FLUSH_BYTES, Short};
 use crate::pipes::Pipes;
 use crate::pool::Pool;
-use crate::shared::{Live, Shared};
+use crate::shared::{Entrance, Live, Shared};
 use crate::sys;
 use crate::watch::{TICK, Watches};
 use core::cell::{Cell, RefCell};
@@ -41,7 +41,7 @@ const BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// What the controlling thread tells a worker.
 pub(crate) enum Command {
     /// Accept on this socket too.
-    Listen(SocketAddr, TcpListener),
+    Listen(SocketAddr, Arc<Entrance>, TcpListener),
     /// Stop accepting on this address; connections already made are served.
     Unlisten(SocketAddr),
     /// Stop accepting, close what is idle, finish the rest, and end.
@@ -173,14 +173,16 @@ impl Worker {
         self.turn.notify_waiters();
     }
 
-    fn admit(self: &Rc<Self>, fd: OwnedFd, peer: SocketAddr) {
-        self.counters().accepted.add(1);
-        self.counters().open.add(1);
+    fn admit(self: &Rc<Self>, entrance: &Arc<Entrance>, fd: OwnedFd, peer: SocketAddr) {
+        let counters = entrance.counters.of(self.index);
+        counters.accepted.add(1);
+        counters.open.add(1);
         self.shared.open.fetch_add(1, Ordering::Relaxed);
         self.clients.set(self.clients.get() + 1);
-        let presence = Presence(Rc::clone(self));
+        let presence = Presence { worker: Rc::clone(self), entrance: Arc::clone(entrance) };
         tokio::task::spawn_local(async move {
-            client::serve(Socket::Raw(fd), peer.ip(), &presence.0).await;
+            let entrance = presence.entrance.index;
+            client::serve(Socket::Raw(fd), peer.ip(), entrance, &presence.worker).await;
         });
     }
 
@@ -200,27 +202,37 @@ fn seed(index: usize) -> u64 {
 }
 
 /// Counts a connection for as long as its task lives, however the task ends.
-struct Presence(Rc<Worker>);
+struct Presence {
+    worker: Rc<Worker>,
+    entrance: Arc<Entrance>,
+}
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        self.0.counters().open.sub(1);
-        self.0.shared.open.fetch_sub(1, Ordering::Relaxed);
-        self.0.clients.set(self.0.clients.get() - 1);
-        self.0.turn.notify_waiters();
+        let worker = &self.worker;
+        self.entrance.counters.of(worker.index).open.sub(1);
+        worker.shared.open.fetch_sub(1, Ordering::Relaxed);
+        worker.clients.set(worker.clients.get() - 1);
+        worker.turn.notify_waiters();
     }
 }
 
 struct Door {
+    entrance: Arc<Entrance>,
     listener: Rc<AsyncFd<TcpListener>>,
     task: JoinHandle<()>,
 }
 
 impl Door {
-    fn open(listener: TcpListener, worker: &Rc<Worker>) -> io::Result<Self> {
+    fn open(
+        entrance: Arc<Entrance>,
+        listener: TcpListener,
+        worker: &Rc<Worker>,
+    ) -> io::Result<Self> {
         let listener = Rc::new(sys::readiness(listener)?);
-        let task = tokio::task::spawn_local(accept(Rc::clone(&listener), Rc::clone(worker)));
-        Ok(Self { listener, task })
+        let (way, door, who) = (Arc::clone(&entrance), Rc::clone(&listener), Rc::clone(worker));
+        let task = tokio::task::spawn_local(accept(way, door, who));
+        Ok(Self { entrance, listener, task })
     }
 
     /// Takes in those who are connected already and waiting to be accepted, then closes: closing
@@ -228,12 +240,12 @@ impl Door {
     fn close(self, worker: &Rc<Worker>) {
         self.task.abort();
         while let Ok(Some((fd, peer))) = accept_one(&self.listener) {
-            worker.admit(fd, peer);
+            worker.admit(&self.entrance, fd, peer);
         }
     }
 }
 
-async fn accept(listener: Rc<AsyncFd<TcpListener>>, worker: Rc<Worker>) {
+async fn accept(entrance: Arc<Entrance>, listener: Rc<AsyncFd<TcpListener>>, worker: Rc<Worker>) {
     loop {
         while worker.full() {
             worker.turn.notified().await;
@@ -241,7 +253,7 @@ async fn accept(listener: Rc<AsyncFd<TcpListener>>, worker: Rc<Worker>) {
         let Ok(mut ready) = listener.readable().await else { return };
         for _ in 0..ACCEPTS_PER_TURN {
             match accept_one(&listener) {
-                Ok(Some((fd, peer))) => worker.admit(fd, peer),
+                Ok(Some((fd, peer))) => worker.admit(&entrance, fd, peer),
                 Ok(None) => {
                     ready.clear_ready();
                     break;
@@ -306,7 +318,7 @@ async fn attend(worker: Rc<Worker>, mut commands: mpsc::UnboundedReceiver<Comman
             break;
         }
         match command {
-            Command::Listen(address, listener) => match Door::open(listener, &worker) {
+            Command::Listen(address, way, listener) => match Door::open(way, listener, &worker) {
                 Ok(door) => drop(doors.insert(address, door)),
                 Err(error) => eprintln!("baton: cannot accept on {address}: {error}"),
             },

@@ -195,6 +195,21 @@ impl Cluster {
         }
     }
 
+    /// Changes how many requests a server works on at once without visible delay. A new epoch:
+    /// thresholds that follow the capacity change with it.
+    pub fn set_capacity(&mut self, id: ServerId, capacity: Option<u32>) {
+        if let Some(server) = self.server_mut(id) {
+            server.spec.capacity = capacity;
+            self.recount();
+        }
+    }
+
+    /// Changes what [`Cluster::new`] was given.
+    pub fn set_panic_share(&mut self, panic_share: f64) {
+        self.panic_share = panic_share;
+        self.recount();
+    }
+
     /// Stores what a server said of itself.
     pub fn set_report(&mut self, id: ServerId, report: Report) {
         if let Some(server) = self.server_mut(id) {

@@ -166,6 +166,17 @@ impl Desk {
         self.policy.changed(Change::Share(id), &self.cluster);
     }
 
+    /// Changes how many requests a server works on at once without visible delay.
+    pub fn set_capacity(&mut self, id: ServerId, capacity: Option<u32>) {
+        self.cluster.set_capacity(id, capacity);
+        self.policy.changed(Change::Share(id), &self.cluster);
+    }
+
+    /// Changes below which share of servers up ejections are ignored; see [`Cluster::new`].
+    pub fn set_panic_share(&mut self, panic_share: f64) {
+        self.cluster.set_panic_share(panic_share);
+    }
+
     /// Stores a server's report and tells the policy.
     pub fn report(&mut self, id: ServerId, report: Report) {
         if self.cluster.server(id).is_some() {

@@ -131,6 +131,14 @@ whys! {
 }
 
 impl Why {
+    /// Whether a server that is known, or meant, to have the target was passed over.
+    pub const fn gives_up_locality(self) -> bool {
+        matches!(
+            self,
+            Self::SpillOverload | Self::Replicate | Self::BoundExceeded | Self::SlowStart
+        )
+    }
+
     /// The reason as an index into per-reason arrays.
     pub const fn index(self) -> usize {
         self as usize

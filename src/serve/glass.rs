@@ -1,0 +1,381 @@
+//! The switch as the control side sees it: every counter, book and setting as plain data.
+
+use super::{explain, live_of, table};
+use crate::config::Config;
+use control::view::{
+    ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView, Histogram,
+    LATENCY_BOUNDS_S, ListenerView, ReloadView, Replies, RequestCount, RouteDuration, ServerView,
+    Status, Totals,
+};
+use control::{Refusal, Switch};
+use distributor::counters::{BOUNDS_US, Cause, Counter};
+use distributor::journal::Record;
+use distributor::{Backend, Entrance, PerWorker, Shared};
+use policy::{Class, ServerId, State, Why};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const _: () = assert!(BOUNDS_US.len() == LATENCY_BOUNDS_S.len());
+
+/// The longest weight that an operator may set.
+const WEIGHT_MAX: u32 = 1_000;
+
+/// A view of a running switch.
+pub struct Glass {
+    shared: Arc<Shared>,
+    state: Mutex<Ruling>,
+}
+
+/// What is in force, and how it came to be.
+struct Ruling {
+    config: Arc<Config>,
+    /// Whether the policy object is older than the configuration.
+    policy_due: bool,
+    view: ConfigView,
+    listening: Vec<(String, SocketAddr)>,
+    entrances: Vec<Arc<Entrance>>,
+}
+
+impl Glass {
+    pub(super) fn new(shared: Arc<Shared>, config: Config, source: &str) -> Arc<Self> {
+        let hash = fingerprint(&config);
+        let view = ConfigView { source: source.to_owned(), hash, ..ConfigView::default() };
+        let state = Mutex::new(Ruling {
+            config: Arc::new(config),
+            policy_due: false,
+            view,
+            listening: Vec::new(),
+            entrances: Vec::new(),
+        });
+        Arc::new(Self { shared, state })
+    }
+
+    /// What the workers share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.state().config)
+    }
+
+    pub(super) fn set_listening(
+        &self,
+        listening: &[(String, SocketAddr)],
+        entrances: &[Arc<Entrance>],
+    ) {
+        let mut state = self.state();
+        state.listening = listening.to_vec();
+        state.entrances = entrances.to_vec();
+    }
+
+    /// Puts a configuration in force and says in one line what is different.
+    pub(super) fn set_config(&self, config: Config) -> String {
+        let mut state = self.state();
+        let old = Arc::clone(&state.config);
+        let changes = differences(&old, &config);
+        state.policy_due = old.policy != config.policy;
+        state.view.hash = fingerprint(&config);
+        state.config = Arc::new(config);
+        changes
+    }
+
+    /// Replaces the policy object, if the configuration names another or other parameters.
+    pub(super) fn update_policy(&self, books: &mut distributor::ask::Books) {
+        let mut state = self.state();
+        if core::mem::take(&mut state.policy_due) {
+            books.desk.set_policy(state.config.policy.build());
+        }
+    }
+
+    pub(super) fn reloaded(&self, ok: bool, message: &str) {
+        let mut state = self.state();
+        let count = if ok { &mut state.view.reloads_ok } else { &mut state.view.reloads_failed };
+        *count += 1;
+        let at_unix_ms = self.unix_ms(self.shared.clock.now());
+        let message = message.to_owned();
+        state.view.reload_last = Some(ReloadView { at_unix_ms, ok, message });
+    }
+
+    fn state(&self) -> MutexGuard<'_, Ruling> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unix_ms(&self, at: policy::Instant) -> u64 {
+        self.shared.journal.started_unix_ms() + at.0 / 1_000_000
+    }
+
+    fn id(&self, name: &str) -> Option<ServerId> {
+        live_of(self).backends.iter().flatten().find(|b| *b.name == *name).map(|b| b.id)
+    }
+
+    fn server(&self, backend: &Backend) -> Option<ServerView> {
+        let books = self.shared.ask.books();
+        let server = books.desk.cluster().server(backend.id)?;
+        let config = self.config();
+        let of_config = config.servers.iter().find(|server| *server.name == *backend.name);
+        let live = live_of(self);
+        let classes = live.rules.classes();
+        let c = &backend.counters;
+        let by_class = (0..Class::COUNT_MAX).filter_map(|class| {
+            let count = c.sum(|worker| &worker.classes[class]);
+            (count > 0).then(|| (classes.name(Class(class as u8)).to_owned(), count))
+        });
+        Some(ServerView {
+            id: backend.id.0,
+            name: backend.name.to_string(),
+            address: backend.address.to_string(),
+            weight: server.spec.weight,
+            warmth: server.warmth,
+            capacity: server.spec.capacity,
+            in_flight_max: of_config.and_then(|server| server.max_inflight),
+            load: server.load.as_f64(),
+            queued: books.waiting(backend.id) as u64,
+            begun: server.begun,
+            ok: c.sum(|w| &w.answered) - c.sum(|w| &w.errors).min(c.sum(|w| &w.answered)),
+            failed: c.sum(|w| &w.failed) + c.sum(|w| &w.errors),
+            expected_hits: c.sum(|w| &w.expected_hits),
+            expected_misses: c.sum(|w| &w.expected_misses),
+            bytes_to: c.sum(|w| &w.bytes_to),
+            bytes_from: c.sum(|w| &w.bytes_from),
+            classes: by_class.collect(),
+            first_byte: histogram(c, |w| &w.first_byte),
+            duration: histogram(c, |w| &w.duration),
+        })
+    }
+
+    fn decision(&self, record: &Record) -> DecisionView {
+        let live = live_of(self);
+        let ms = |us: u64| us as f64 / 1000.0;
+        DecisionView {
+            at_unix_ms: self.unix_ms(record.at),
+            method: record.method.text().into_owned(),
+            host: record.host.text().into_owned(),
+            path: record.path.text().into_owned(),
+            policy: live.policy.to_string(),
+            class: live.rules.classes().name(record.class).to_owned(),
+            target_hash: format!("{:016x}", record.target.0),
+            server: record.why.map(|_| record.server.text().into_owned()),
+            reason: record.why.map_or("-", Why::name).to_owned(),
+            load_chosen: record.load_chosen.as_f64(),
+            load_least: record.load_least.as_f64(),
+            expect: record.expect.name().to_owned(),
+            attempts: record.attempts,
+            queue_ms: ms(record.queue_us),
+            connect_ms: ms(record.connect_us),
+            first_byte_ms: (record.first_byte_us > 0).then(|| ms(record.first_byte_us)),
+            total_ms: ms(record.total_us),
+            status: (record.status > 0).then_some(record.status),
+            end: record.cause.code().to_owned(),
+        }
+    }
+}
+
+impl Switch for Glass {
+    fn status(&self) -> Status {
+        let shared = &self.shared;
+        let state = self.state();
+        let config = Arc::clone(&state.config);
+        let (view, listening) = (state.view.clone(), state.listening.clone());
+        drop(state);
+        let now = shared.clock.now();
+        let sum = |counter: fn(&distributor::counters::Counters) -> &Counter| {
+            shared.counters.sum(counter)
+        };
+        let params = config.policy.params.iter();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("BATON_COMMIT").map(str::to_owned),
+            pid: std::process::id(),
+            started_unix_ms: shared.journal.started_unix_ms(),
+            uptime_s: now.0 as f64 / 1e9,
+            policy: config.policy.entry.name.to_owned(),
+            params: params.map(|(param, v)| (param.name.to_owned(), v.to_string())).collect(),
+            config: view,
+            workers: u32::try_from(shared.counters.iter().count()).unwrap_or(u32::MAX),
+            panic: shared.ask.books().desk.cluster().panic(),
+            listeners: self.listeners(&listening),
+            requests: sum(|c| &c.requests),
+            in_flight: sum(|c| &c.in_flight),
+            replies: Replies {
+                informational: sum(|c| &c.statuses[0]),
+                success: sum(|c| &c.statuses[1]),
+                redirection: sum(|c| &c.statuses[2]),
+                client_error: sum(|c| &c.statuses[3]),
+                server_error: sum(|c| &c.statuses[4]),
+            },
+        }
+    }
+
+    fn servers(&self) -> Vec<ServerView> {
+        let live = live_of(self);
+        live.backends.iter().flatten().filter_map(|backend| self.server(backend)).collect()
+    }
+
+    fn totals(&self) -> Totals {
+        let live = live_of(self);
+        let counters = &self.shared.counters;
+        let gauges = self.shared.ask.books().desk.policy().gauges();
+        let decided = |why: &Why| counters.sum(|c| &c.decisions[why.index()]);
+        let counted = || Why::ALL.iter().filter(|why| decided(why) > 0);
+        let mut requests = Vec::new();
+        let mut durations = Vec::new();
+        for route in &live.routes {
+            let (listener, rule) = (route.listener.to_string(), route.rule.as_deref());
+            let mut replies: BTreeMap<(u8, u16), u64> = BTreeMap::new();
+            for copy in route.counters.iter() {
+                for (method, code, count) in copy.replies.iter() {
+                    *replies.entry((method, code)).or_default() += count;
+                }
+            }
+            requests.extend(replies.into_iter().map(|((method, code), count)| RequestCount {
+                listener: listener.clone(),
+                route: rule.map(str::to_owned),
+                method: METHODS.get(usize::from(method)).unwrap_or(&"other").to_string(),
+                code,
+                count,
+            }));
+            let duration = histogram(&route.counters, |copy| &copy.duration);
+            durations.push(RouteDuration { listener, route: rule.map(str::to_owned), duration });
+        }
+        Totals {
+            requests,
+            durations,
+            decisions: counted()
+                .map(|why| DecisionCount {
+                    policy: live.policy.to_string(),
+                    reason: why.name().to_owned(),
+                    count: decided(why),
+                })
+                .collect(),
+            locality_given_up: counted()
+                .filter(|why| why.gives_up_locality())
+                .map(|why| (why.name().to_owned(), decided(why)))
+                .collect(),
+            rejects: REJECTS
+                .iter()
+                .map(|(cause, name)| {
+                    (name.to_string(), counters.sum(|c| &c.causes[*cause as usize]))
+                })
+                .collect(),
+            retries: counters.sum(|c| &c.retries),
+            bytes_in: counters.sum(|c| &c.bytes_in),
+            bytes_out: counters.sum(|c| &c.bytes_out),
+            targets: gauges.targets as u64,
+            replicated_targets: gauges.replicated as u64,
+            streams_closed_by_reload: counters.sum(|c| &c.cut_by_reload),
+        }
+    }
+
+    fn decisions(&self, count: usize) -> Vec<DecisionView> {
+        let recent = self.shared.journal.recent(count);
+        recent.iter().map(|record| self.decision(record)).collect()
+    }
+
+    fn explain(&self, request: &ExplainRequest) -> Result<ExplainView, Refusal> {
+        explain::explain(self, request)
+    }
+
+    fn set_state(&self, server: &str, state: State) {
+        if let Some(id) = self.id(server) {
+            self.shared.ask.books().set_state(id, state);
+        }
+    }
+
+    fn set_warmth(&self, server: &str, warmth: u16) {
+        if let Some(id) = self.id(server) {
+            let mut books = self.shared.ask.books();
+            if let Some(weight) = books.desk.cluster().server(id).map(|s| s.spec.weight) {
+                books.desk.set_share(id, weight, warmth);
+            }
+        }
+    }
+
+    fn set_weight(&self, server: &str, weight: u32) -> Result<u32, Refusal> {
+        if !(1..=WEIGHT_MAX).contains(&weight) {
+            return Err(Refusal::Invalid(format!(
+                "weight {weight} is not between 1 and {WEIGHT_MAX}; to give a server nothing new, \
+                 drain it"
+            )));
+        }
+        let unknown = || Refusal::Unknown(format!("there is no server {server}"));
+        let id = self.id(server).ok_or_else(unknown)?;
+        let mut books = self.shared.ask.books();
+        let known = books.desk.cluster().server(id).ok_or_else(unknown)?;
+        let (was, warmth) = (known.spec.weight, known.warmth);
+        books.desk.set_share(id, weight, warmth);
+        Ok(was)
+    }
+}
+
+impl Glass {
+    fn listeners(&self, listening: &[(String, SocketAddr)]) -> Vec<ListenerView> {
+        let entrances = self.state().entrances.clone();
+        let view = |(name, address): &(String, SocketAddr)| {
+            let entrance = entrances.iter().find(|entrance| *entrance.name == **name);
+            ListenerView {
+                name: name.clone(),
+                address: address.to_string(),
+                connections_open: entrance.map_or(0, |e| e.counters.sum(|c| &c.open)),
+                connections_total: entrance.map_or(0, |e| e.counters.sum(|c| &c.accepted)),
+            }
+        };
+        listening.iter().map(view).collect()
+    }
+}
+
+/// Names of [`wire::http::Method`], by its order.
+const METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+/// Ends before any server was asked, as metrics call them.
+const REJECTS: [(Cause, &str); 5] = [
+    (Cause::BadRequest, "bad-request"),
+    (Cause::ClientRequest, "client-gone"),
+    (Cause::NoServer, "no-server"),
+    (Cause::QueueFull, "queue-full"),
+    (Cause::QueueTimeout, "queue-timeout"),
+];
+
+fn histogram<T>(
+    copies: &PerWorker<T>,
+    of: impl Fn(&T) -> &distributor::counters::Histogram,
+) -> Histogram {
+    let buckets = (0..=BOUNDS_US.len()).map(|at| copies.sum(|copy| &of(copy).buckets[at]));
+    let sum_us = copies.sum(|copy| &of(copy).sum_us);
+    Histogram::new(&LATENCY_BOUNDS_S, buckets.collect(), sum_us as f64 / 1e6)
+}
+
+/// A short hash that tells whether two switches run the same configuration.
+fn fingerprint(config: &Config) -> String {
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(format!("{config:?}").as_bytes()))
+}
+
+fn differences(old: &Config, new: &Config) -> String {
+    let mut changed = Vec::new();
+    let mut note = |name: &str, differs: bool| {
+        if differs {
+            changed.push(name.to_owned());
+        }
+    };
+    note("listeners", old.listeners != new.listeners);
+    note("servers", old.servers != new.servers);
+    note("policy", old.policy != new.policy);
+    note("rules", old.rules != new.rules);
+    note("limits", old.limits != new.limits);
+    note("time-outs", old.timeouts != new.timeouts);
+    note("queue", old.queue != new.queue);
+    note("retry", old.retry != new.retry);
+    note("health", old.health != new.health);
+    note("ejection", old.ejection != new.ejection || old.panic_share != new.panic_share);
+    note("slow start", old.slow_start != new.slow_start);
+    note("log", old.log != new.log);
+    note("forwarded", old.forwarded != new.forwarded);
+    if changed.is_empty() { "nothing has changed".to_owned() } else { changed.join(", ") }
+}
+
+pub(super) fn rule_label(rule: Option<u16>) -> Option<String> {
+    rule.map(|rule| table::rule_name(usize::from(rule)).into_string())
+}

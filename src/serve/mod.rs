@@ -1,0 +1,269 @@
+//! A running switch: workers, books and the control side, started, reloaded and stopped as one.
+
+mod convert;
+mod explain;
+mod glass;
+mod signals;
+mod table;
+
+pub use signals::run;
+
+use crate::config::Config;
+use crate::config::ready::{Admin, Log};
+use anyhow::{Context, Result, bail};
+use control::{Bind, Control, Event, Supervisor, Token};
+use distributor::{Entrance, Listen, Live, Shared, Team};
+use glass::Glass;
+use policy::{Cluster, Desk};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A switch that serves.
+pub struct Service {
+    glass: Arc<Glass>,
+    team: Team,
+    supervisor: Arc<Supervisor>,
+    control: Option<Control>,
+    doors: Mutex<Doors>,
+    source: String,
+}
+
+/// What is listened on, and the listeners there ever were.
+#[derive(Default)]
+struct Doors {
+    open: BTreeMap<SocketAddr, Listen>,
+    /// Asked for to bound: differs where the kernel chose the port.
+    bound: BTreeMap<SocketAddr, SocketAddr>,
+    entrances: Vec<Arc<Entrance>>,
+}
+
+impl Service {
+    /// Starts a switch. `source` says where the configuration came from.
+    ///
+    /// # Errors
+    /// One sentence for the operator: an address in use, a server that cannot be resolved, a log
+    /// that cannot be written. Then nothing is left running.
+    pub fn start(config: Config, source: &str) -> Result<Self> {
+        let workers = match config.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count,
+        };
+        let sockets = open_all(&convert::listens(&config), workers)?;
+        let addresses = table::resolve(&config)?;
+        let admins = bind_admins(&config.admin)?;
+        let log = open_log(&config.log)?;
+        let cluster = Cluster::new(config.panic_share);
+        let desk = Desk::new(config.policy.build(), cluster, config.policy.seed);
+        let mut doors = Doors::default();
+        sockets.iter().for_each(|(listen, _)| doors.enter(&listen.name, workers));
+        let live = table::first(&config, &doors.entrances, workers);
+        let shared = Arc::new(Shared::new(live, desk, workers));
+        shared.journal.log_to(log).context("cannot start the access log")?;
+        let glass = Glass::new(Arc::clone(&shared), config, source);
+        table::apply(&glass, &addresses, &doors.entrances);
+        let team = Team::start(shared).context("cannot start the workers")?;
+        for (listen, sockets) in sockets {
+            let entrance = doors.entrance(&listen.name);
+            let bound = team.accept_on(&entrance, sockets).context("cannot listen")?;
+            doors.note(&listen, bound);
+        }
+        doors.show(&glass);
+        let supervisor = Supervisor::new(Arc::clone(&glass) as _);
+        table::look_after(&glass, &supervisor);
+        let control =
+            Some(Control::start(Arc::clone(&supervisor), admins).context("cannot start control")?);
+        let (doors, source) = (Mutex::new(doors), source.to_owned());
+        Ok(Self { glass, team, supervisor, control, doors, source })
+    }
+
+    /// Where clients connect, by listener, with the ports that the kernel gave.
+    pub fn listening(&self) -> Vec<(String, SocketAddr)> {
+        self.doors().listening()
+    }
+
+    /// What the switch knows of itself.
+    pub fn glass(&self) -> &Arc<Glass> {
+        &self.glass
+    }
+
+    /// Takes over a new configuration in place. Nothing that is open is closed.
+    ///
+    /// # Errors
+    /// One sentence; then the old configuration is in force, whole.
+    pub fn reload(&self, config: Config) -> Result<()> {
+        let result = self.take_over(config);
+        let (to, message) = match &result {
+            Ok(changes) => ("reloaded", changes.clone()),
+            Err(error) => ("kept as it was", format!("{error:#}")),
+        };
+        self.glass.reloaded(result.is_ok(), &message);
+        self.supervisor.note(Event {
+            subject: format!("configuration {}", self.source),
+            from: Some("in force".to_owned()),
+            to: Some(to.to_owned()),
+            message,
+            ..Event::default()
+        });
+        result.map(drop)
+    }
+
+    /// Notes that a new configuration was found to be wrong: the old one stays in force.
+    pub fn refuse(&self, diagnosis: &str) {
+        eprintln!("{diagnosis}");
+        let message = diagnosis.lines().next().unwrap_or("it is wrong").to_owned();
+        self.glass.reloaded(false, &message);
+        self.supervisor.note(Event {
+            subject: format!("configuration {}", self.source),
+            message: format!("the new one is refused, the old one stays: {message}"),
+            ..Event::default()
+        });
+    }
+
+    fn take_over(&self, config: Config) -> Result<String> {
+        let old = self.glass.config();
+        if config.workers != old.workers {
+            bail!("the number of workers cannot change while running; restart for that");
+        }
+        if config.admin != old.admin {
+            bail!("the admin interface cannot change while running; restart for that");
+        }
+        let mut doors = self.doors();
+        let wanted = convert::listens(&config);
+        let new: Vec<Listen> = wanted.iter().filter(|listen| !doors.has(listen)).cloned().collect();
+        if let Some(changed) = new.iter().find(|listen| doors.bound.contains_key(&listen.address)) {
+            bail!(
+                "the options of {} cannot change while it is open; restart, or give it another \
+                 address",
+                changed.address
+            );
+        }
+        let sockets = open_all(&new, self.team.size())?;
+        let addresses = table::resolve(&config)?;
+        if config.log != old.log {
+            self.glass.shared().journal.log_to(open_log(&config.log)?)?;
+        }
+        for (listen, _) in &sockets {
+            doors.enter(&listen.name, self.team.size());
+        }
+        let changes = self.glass.set_config(config);
+        table::apply(&self.glass, &addresses, &doors.entrances);
+        table::look_after(&self.glass, &self.supervisor);
+        for (listen, sockets) in sockets {
+            let bound = self.team.accept_on(&doors.entrance(&listen.name), sockets)?;
+            doors.note(&listen, bound);
+        }
+        for gone in doors.gone(&wanted) {
+            self.team.unlisten(gone);
+        }
+        doors.show(&self.glass);
+        Ok(changes)
+    }
+
+    /// Stops accepting, finishes what there is, at most for the configured time, and ends. Returns
+    /// how many connections were cut off.
+    pub fn stop(mut self) -> usize {
+        self.supervisor.stopping();
+        let patience: Duration = self.glass.config().timeouts.drain;
+        let left = self.team.stop(patience);
+        if let Some(control) = self.control.take() {
+            control.stop();
+        }
+        self.glass.shared().journal.close();
+        left
+    }
+
+    fn doors(&self) -> MutexGuard<'_, Doors> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Doors {
+    fn enter(&mut self, name: &str, workers: usize) {
+        if !self.entrances.iter().any(|entrance| *entrance.name == *name) {
+            let (index, counters) = (self.entrances.len(), distributor::PerWorker::new(workers));
+            self.entrances.push(Arc::new(Entrance { index, name: name.into(), counters }));
+        }
+    }
+
+    fn entrance(&self, name: &str) -> Arc<Entrance> {
+        let found = self.entrances.iter().find(|entrance| *entrance.name == *name);
+        Arc::clone(found.expect("every listener was entered before it is opened"))
+    }
+
+    fn note(&mut self, listen: &Listen, bound: SocketAddr) {
+        self.bound.insert(listen.address, bound);
+        self.open.insert(bound, listen.clone());
+    }
+
+    fn has(&self, wanted: &Listen) -> bool {
+        self.open.values().any(|open| open == wanted)
+    }
+
+    /// Forgets and returns the addresses that are not wanted any more.
+    fn gone(&mut self, wanted: &[Listen]) -> Vec<SocketAddr> {
+        let gone: Vec<SocketAddr> = self
+            .open
+            .iter()
+            .filter(|(_, open)| !wanted.contains(open))
+            .map(|(bound, _)| *bound)
+            .collect();
+        self.open.retain(|bound, _| !gone.contains(bound));
+        self.bound.retain(|_, bound| !gone.contains(bound));
+        gone
+    }
+
+    fn show(&self, glass: &Glass) {
+        glass.set_listening(&self.listening(), &self.entrances);
+    }
+
+    fn listening(&self) -> Vec<(String, SocketAddr)> {
+        self.open.iter().map(|(bound, listen)| (listen.name.to_string(), *bound)).collect()
+    }
+}
+
+fn open_all(listens: &[Listen], workers: usize) -> Result<Vec<(Listen, Vec<TcpListener>)>> {
+    let open = |listen: &Listen| {
+        let sockets = listen.open(workers).with_context(|| {
+            format!("cannot listen on {} (listener {})", listen.address, listen.name)
+        })?;
+        Ok((listen.clone(), sockets))
+    };
+    listens.iter().map(open).collect()
+}
+
+fn bind_admins(admin: &Admin) -> Result<Vec<control::Admin>> {
+    let mut admins = Vec::new();
+    if let Some(path) = &admin.socket {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        admins.push(control::Admin::bind(&Bind::Unix(path.clone()))?);
+    }
+    if let Some((address, secret)) = &admin.tcp {
+        let token = Token::new(secret.expose()).map_err(anyhow::Error::msg)?;
+        admins.push(control::Admin::bind(&Bind::Tcp(*address, token))?);
+    }
+    Ok(admins)
+}
+
+fn open_log(log: &Log) -> Result<Option<Box<dyn Write + Send>>> {
+    if log.access.is_none() {
+        return Ok(None);
+    }
+    let Some(path) = &log.path else { return Ok(Some(Box::new(std::io::stdout()))) };
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("cannot write the access log {}", path.display()))?;
+    Ok(Some(Box::new(file)))
+}
+
+/// The state as every part of the program that looks at it needs it.
+pub(crate) fn live_of(glass: &Glass) -> Arc<Live> {
+    glass.shared().live.load_full()
+}

@@ -1,0 +1,161 @@
+//! The table of servers: from the configuration into the books, at the start and at a reload.
+//!
+//! The order matters to requests under way. The books and the table change together under the
+//! books' lock and carry one version; a worker whose answer has another version than its table
+//! looks at the new one.
+
+use super::convert;
+use super::glass::Glass;
+use crate::config::Config;
+use anyhow::{Result, anyhow};
+use control::Supervisor;
+use distributor::{Backend, Entrance, Live, PerWorker, Route};
+use policy::{Instant, ServerId, Spec, State};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The address of every server, by name.
+pub(super) fn resolve(config: &Config) -> Result<BTreeMap<String, SocketAddr>> {
+    let one = |server: &crate::config::ready::Server| {
+        server.resolve().map(|address| (server.name.clone(), address)).map_err(|why| anyhow!(why))
+    };
+    config.servers.iter().map(one).collect()
+}
+
+/// The table before any server has joined.
+pub(super) fn first(config: &Config, entrances: &[Arc<Entrance>], workers: usize) -> Live {
+    Live {
+        version: 0,
+        settings: convert::settings(config),
+        rules: Arc::clone(&config.rules),
+        policy: config.policy.entry.name.into(),
+        routes: routes(config, entrances, &[], workers),
+        backends: Vec::new(),
+    }
+}
+
+/// Brings books and table in line with the configuration in force. Servers are known by name: one
+/// that stays keeps its slot, books, counters and state, even when its address changes.
+pub(super) fn apply(
+    glass: &Glass,
+    addresses: &BTreeMap<String, SocketAddr>,
+    entrances: &[Arc<Entrance>],
+) {
+    let (shared, config) = (glass.shared(), glass.config());
+    let workers = shared.counters.iter().count();
+    let now = shared.clock.now();
+    let old = shared.live.load_full();
+    let mut books = shared.ask.books();
+    let mut backends: Vec<Option<Arc<Backend>>> = Vec::new();
+    let left: Vec<ServerId> = old
+        .backends
+        .iter()
+        .flatten()
+        .filter(|backend| !addresses.contains_key(&*backend.name))
+        .map(|backend| backend.id)
+        .collect();
+    left.into_iter().for_each(|id| books.leave(id));
+    for server in &config.servers {
+        let address = addresses[&server.name];
+        let known = old.backends.iter().flatten().find(|backend| *backend.name == *server.name);
+        let id = match known {
+            Some(backend) => rejoin(&mut books, backend.id, &server.spec()),
+            None => join(&mut books, server.spec(), now),
+        };
+        let Some(id) = id else { continue };
+        let limit = server.max_inflight.unwrap_or(0);
+        let queue_max = u32::try_from(config.queue.length).unwrap_or(u32::MAX);
+        books.set_gate(id, limit, queue_max);
+        let backend = match known.filter(|backend| backend.address == address) {
+            Some(backend) => Arc::clone(backend),
+            None => Arc::new(Backend::new(id, &server.name, address, workers)),
+        };
+        if backends.len() <= id.index() {
+            backends.resize_with(id.index() + 1, || None);
+        }
+        backends[id.index()] = Some(backend);
+    }
+    glass.update_policy(&mut books);
+    books.desk.set_panic_share(config.panic_share);
+    books.version += 1;
+    shared.live.store(Arc::new(Live {
+        version: books.version,
+        settings: convert::settings(&config),
+        rules: Arc::clone(&config.rules),
+        policy: config.policy.entry.name.into(),
+        routes: routes(&config, entrances, &old.routes, workers),
+        backends,
+    }));
+}
+
+fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option<ServerId> {
+    let name = spec.name.clone();
+    let id = books.desk.join(spec, State::Up, now);
+    if id.is_none() {
+        eprintln!("baton: no slot is left for server {name}; it is not used");
+    }
+    id
+}
+
+/// Takes over weight and capacity of a server that stays.
+fn rejoin(books: &mut distributor::ask::Books, id: ServerId, spec: &Spec) -> Option<ServerId> {
+    let server = books.desk.cluster().server(id)?;
+    let (warmth, changed) = (server.warmth, server.spec.capacity != spec.capacity);
+    books.desk.set_share(id, spec.weight, warmth);
+    if changed {
+        books.desk.set_capacity(id, spec.capacity);
+    }
+    Some(id)
+}
+
+/// Counters by entrance and rule; those that were there before go on counting.
+fn routes(
+    config: &Config,
+    entrances: &[Arc<Entrance>],
+    old: &[Arc<Route>],
+    workers: usize,
+) -> Vec<Arc<Route>> {
+    let mut names: Vec<Option<Box<str>>> =
+        config.rules.specs().iter().enumerate().map(|(at, _)| Some(rule_name(at))).collect();
+    names.push(None);
+    let mut all = Vec::with_capacity(entrances.len() * names.len());
+    for entrance in entrances {
+        for rule in &names {
+            let same = |route: &&Arc<Route>| {
+                route.listener == entrance.name && route.rule.as_deref() == rule.as_deref()
+            };
+            all.push(old.iter().find(same).cloned().unwrap_or_else(|| {
+                Arc::new(Route {
+                    listener: entrance.name.clone(),
+                    rule: rule.clone(),
+                    counters: PerWorker::new(workers),
+                })
+            }));
+        }
+    }
+    all
+}
+
+/// How logs, metrics and `baton explain` call the rule at an index.
+pub(super) fn rule_name(index: usize) -> Box<str> {
+    format!("rule-{}", index + 1).into()
+}
+
+/// Has the supervisor look after the servers in force, and real requests tell it how they fare.
+pub(super) fn look_after(glass: &Glass, supervisor: &Arc<Supervisor>) {
+    let config = glass.config();
+    supervisor.apply(config.servers.iter().map(|server| convert::care(&config, server)).collect());
+    for backend in super::live_of(glass).backends.iter().flatten() {
+        if let Some(feed) = supervisor.feed(&backend.name) {
+            // A backend that was there before keeps the feed it has: feeds outlive reloads.
+            let _kept = backend.observer.set(Box::new(move |ok| {
+                if ok {
+                    feed.success();
+                } else {
+                    feed.failure();
+                }
+            }));
+        }
+    }
+}
