@@ -1,5 +1,7 @@
-//! Baton, a content-aware web switch: what the program `baton` is made of beside its parts in
-//! `crates/`. A library only so that tests and fuzz targets reach the configuration.
+//! Baton, a content-aware web switch: the program beside its parts in `crates/`. It is a library
+//! too so that tests and fuzz targets reach the configuration.
 
+pub mod commands;
 pub mod config;
-pub mod serve;
+pub mod exit;
+pub mod flags;

@@ -185,7 +185,9 @@ impl Document {
         };
         let place = match section.form {
             Form::Top => "outside of any table".to_owned(),
-            _ => format!("in [{}]", section.name),
+            Form::Many => format!("in [[{}]]", section.name),
+            Form::Named => format!("in [{}.{}]", section.name, self.tables[at].name),
+            Form::One | Form::Open => format!("in [{}]", section.name),
         };
         let message = format!("there is no key {:?} {place}", entry.key);
         self.problems.push(Problem::error(entry.key_place.clone(), message, remedy));

@@ -147,7 +147,7 @@ impl Builder<'_> {
     fn name(&mut self, table: &Values) {
         let name = &table.name;
         let fits = (1..=NAME_BYTES_MAX).contains(&name.len())
-            && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\/,=".contains(&byte));
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:[]*".contains(&byte));
         if !fits {
             let message = format!("{name:?} is no name for a {}", table.section.name);
             let remedy = "use 1 to 64 letters, digits and - _ . :";

@@ -88,7 +88,7 @@ pub fn section(name: &str) -> Option<&'static Section> {
 /// Every section, in the order of the reference.
 #[rustfmt::skip]
 pub const SECTIONS: &[Section] = &[
-    table("", Form::Top, "Keys before the first table.", TOP),
+    table("", Form::Top, "Keys that stand in no table.", TOP),
     table("listen", Form::Named, "Where clients connect: `[listen.NAME]`, one table for each \
         listener. The name is free; logs and metrics show it.", LISTEN),
     table("server", Form::Named, "Who answers: `[server.NAME]`, one table for each server. The \

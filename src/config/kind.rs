@@ -96,8 +96,8 @@ impl Kind {
                 format!("a size from \"{min}\" to \"{max}\"")
             }
             Self::Span(min, max, _) => {
-                let (min, max) = (Duration::from_millis(min), Duration::from_millis(max));
-                format!("a time from \"{min:?}\" to \"{max:?}\"")
+                let text = |ms| units::span_text(Duration::from_millis(ms));
+                format!("a time from \"{}\" to \"{}\"", text(min), text(max))
             }
             Self::Percent(max) => format!("a percentage from \"0%\" to \"{max}%\""),
             Self::Word(words) => return format!("one of {}", quoted(words)),

@@ -27,15 +27,36 @@ impl Builder<'_> {
             return None;
         };
         let mut params = Params::new(entry.params);
-        for param in std::mem::take(&mut self.document.params) {
-            self.param(entry, &mut params, &param, servers);
+        let given = std::mem::take(&mut self.document.params);
+        for param in &given {
+            self.param(entry, &mut params, param, servers);
         }
+        self.thresholds(&params, &given);
         let admission = match table.value("admission") {
             Some(Own::Number(count)) => Admission::Fixed(u32::try_from(count).unwrap_or(u32::MAX)),
             Some(Own::Word("auto")) => Admission::Auto,
             _ => Admission::Off,
         };
         Some(PolicyChoice { entry, params, seed: table.number("seed"), admission })
+    }
+
+    /// A policy whose thresholds cross would move every target on every request.
+    fn thresholds(&mut self, params: &Params, given: &[Entry]) {
+        let count = |name: &str| {
+            params.iter().find_map(|(param, value)| match value {
+                Value::Count(count) if param.name == name => Some(*count),
+                _ => None,
+            })
+        };
+        let (low, high) = (count("t_low"), count("t_high"));
+        if let (Some(low), Some(high)) = (low, high)
+            && low >= high
+        {
+            let place = given.iter().find(|entry| entry.key.starts_with("t_"));
+            let place = place.map(|entry| entry.place.clone());
+            let message = format!("t_low is {low} and t_high {high}: nothing lies between them");
+            self.error(place, message, "set t_low below t_high");
+        }
     }
 
     fn param(

@@ -84,6 +84,9 @@ impl Diagnosis {
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
         let mut out = String::new();
         for problem in &self.problems {
+            if !out.is_empty() {
+                out.push('\n');
+            }
             let report = self.report(problem);
             handler
                 .render_report(&mut out, report.as_ref())

@@ -44,7 +44,7 @@ pub(crate) fn span(text: &str) -> Option<Duration> {
 }
 
 /// A size such as `256MiB`, in bytes.
-pub(crate) fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     let (number, unit) = number(text.trim())?;
     scaled(number, of(&SIZES, unit.trim_start())?)
 }
@@ -57,9 +57,17 @@ pub(crate) fn percent(text: &str) -> Option<u32> {
 
 /// Writes a size in the largest unit that keeps it whole.
 pub(crate) fn size_text(bytes: u64) -> String {
-    let whole = |(_, unit): &&(&str, u64)| unit.is_power_of_two() && bytes.is_multiple_of(*unit);
-    let (name, unit) = SIZES.iter().filter(whole).next_back().copied().unwrap_or(SIZES[0]);
+    let fits = |unit: u64| unit.is_power_of_two() && unit <= bytes && bytes.is_multiple_of(unit);
+    let (name, unit) = SIZES.iter().rfind(|(_, unit)| fits(*unit)).copied().unwrap_or(SIZES[0]);
     format!("{}{name}", bytes / unit)
+}
+
+/// Writes a span in the largest unit that keeps it whole.
+pub(crate) fn span_text(span: Duration) -> String {
+    let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    let fits = |unit: u64| unit <= span_ns && span_ns.is_multiple_of(unit);
+    let (name, unit) = SPANS.iter().rfind(|(_, unit)| fits(*unit)).copied().unwrap_or(("s", 1));
+    format!("{}{name}", span_ns / unit)
 }
 
 fn of(units: &[(&str, u64)], unit: &str) -> Option<u64> {
@@ -110,6 +118,9 @@ mod tests {
         for (text, ms) in table {
             assert_eq!(span(text), ms.map(Duration::from_millis), "{text:?}");
         }
+        for text in ["1ms", "90s", "1h", "30d", "0s"] {
+            assert_eq!(span_text(span(text).unwrap()), text);
+        }
     }
 
     #[test]
@@ -129,6 +140,7 @@ mod tests {
         assert_eq!(size_text(16_384), "16KiB");
         assert_eq!(size_text(1_000), "1000B");
         assert_eq!(size_text(1 << 30), "1GiB");
+        assert_eq!(size_text(0), "0B");
     }
 
     #[test]
