@@ -22,6 +22,9 @@ pub struct Config {
     /// A request whose path begins so is of that class; the first that fits counts, and without
     /// one the request is static.
     pub prefixes: Vec<(String, Class)>,
+    /// A request field that names the class, as the prefix `/name/` would, and comes before the
+    /// path. None by default: looking for it costs every request a little.
+    pub class_field: Option<String>,
     /// Seed of the draws for answers that are sometimes cacheable.
     pub seed: u64,
     /// Connections it holds at once. Further ones wait in the kernel's queue.
@@ -47,6 +50,7 @@ impl Default for Config {
             time_scale: 1.0,
             sizes: Sizes::default(),
             prefixes: (0..5).map(Class).map(prefix).collect(),
+            class_field: None,
             seed: 1,
             connections_max: 10_000,
             idle_timeout: Duration::from_secs(60),
@@ -58,9 +62,28 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The class of a path.
-    pub fn class(&self, path: &str) -> Class {
-        let fits = |(prefix, _): &&(String, Class)| path.starts_with(prefix.as_str());
-        self.prefixes.iter().find(fits).map_or(Class::STATIC, |(_, class)| *class)
+    /// The class of a request: what its class field says, if that is a known name, else its path.
+    pub fn class(&self, named: Option<&str>, path: &str) -> Class {
+        let prefix_name = |prefix: &str| prefix.trim_matches('/') == named.unwrap_or("/");
+        let mut by_name = self.prefixes.iter().filter(|(prefix, _)| prefix_name(prefix));
+        let mut by_path = self.prefixes.iter().filter(|(prefix, _)| path.starts_with(prefix));
+        let found = named.and_then(|_| by_name.next()).or_else(|| by_path.next());
+        found.map_or(Class::STATIC, |(_, class)| *class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_comes_before_the_path_and_the_path_before_the_default() {
+        let config = Config::default();
+        assert_eq!(config.class(Some("cpu"), "/disk/x"), Class::CPU);
+        assert_eq!(config.class(Some("cpu+disk"), "/"), Class::CPU_DISK);
+        assert_eq!(config.class(Some("unknown"), "/disk/x"), Class::DISK);
+        assert_eq!(config.class(None, "/light/x"), Class::LIGHT);
+        assert_eq!(config.class(None, "/lightning"), Class::STATIC);
+        assert_eq!(config.class(Some(""), "/"), Class::STATIC);
     }
 }

@@ -84,6 +84,8 @@ pub struct Origin {
     listener: Option<OwnedFd>,
     /// Whether the listener is in the set: not while there are too many connections.
     accepting: bool,
+    /// Whether more clients wait than were accepted in one go.
+    more_clients: bool,
     sweep_at: Instant,
     parts: Vec<Part>,
     poll: OwnedFd,
@@ -122,6 +124,7 @@ impl Origin {
             addr,
             listener: Some(listener),
             accepting: false,
+            more_clients: false,
             sweep_at: Instant::ZERO,
             parts: Vec::new(),
             poll,
@@ -205,7 +208,7 @@ impl Origin {
             self.sweep();
         }
         self.timed.arm(self.sweep_at);
-        Ok(full || !pumped || !self.unfinished.is_empty())
+        Ok(full || !pumped || self.more_clients || !self.unfinished.is_empty())
     }
 
     fn happened(&mut self, name: u64, flags: EventFlags) {
@@ -253,6 +256,7 @@ impl Origin {
     }
 
     fn accept(&mut self) {
+        self.more_clients = false;
         for _ in 0..ACCEPTS {
             if self.conns.len() >= self.config.connections_max {
                 self.stop_accepting();
@@ -269,6 +273,7 @@ impl Origin {
                 Err(_) => return self.stop_accepting(),
             }
         }
+        self.more_clients = true;
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
@@ -285,6 +290,7 @@ impl Origin {
         drop(conn);
         self.timed.close(self.now);
         self.conns.release(tag);
+        self.accept_more();
     }
 
     /// Has the kernel watch a connection, for room to write too if it waits for that. False when

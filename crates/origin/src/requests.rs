@@ -57,7 +57,9 @@ pub(crate) fn content(head: &RequestHead<'_, '_>, config: &Config) -> Wants {
     };
     let mut fields = head.query.unwrap_or("").split('&');
     let chunked = fields.any(|field| field == "chunked" || field.starts_with("chunked="));
-    Wants::Content { target, bytes, class: config.class(head.path), chunked }
+    let named = config.class_field.as_deref().and_then(|name| head.field(name));
+    let class = config.class(named.and_then(|value| str::from_utf8(value).ok()), head.path);
+    Wants::Content { target, bytes, class, chunked }
 }
 
 /// A line of text.

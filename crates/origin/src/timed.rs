@@ -6,6 +6,10 @@ use core::time::Duration;
 use model::{Agenda, Ask, Calendar, Node, Part, Source, Wake};
 use policy::{Dice, Instant};
 
+/// Work that the model's CPU may have queued, beyond which connections are free. A storm of
+/// connections faster than the model's CPU would otherwise take memory without end.
+const QUEUE_MAX: usize = 1 << 17;
+
 /// How late the answers of the model left, in real time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
@@ -52,14 +56,24 @@ impl Timed {
         })
     }
 
+    /// A client has connected.
     pub(crate) fn connect(&mut self, real: Instant) {
-        let now = self.clock.model(real);
-        self.node.connect(now);
+        self.charge(real, Node::connect);
     }
 
+    /// A connection was closed.
     pub(crate) fn close(&mut self, real: Instant) {
+        self.charge(real, Node::close);
+    }
+
+    /// Charges the CPU for a connection, unless it is hopelessly behind.
+    fn charge(&mut self, real: Instant, what: impl FnOnce(&mut Node, Instant)) {
         let now = self.clock.model(real);
-        self.node.close(now);
+        if self.node.cpu().queue(now) < QUEUE_MAX {
+            what(&mut self.node, now);
+            // Where time passes with the work alone, this work is done.
+            self.clock.done(self.node.cpu().free_at());
+        }
     }
 
     pub(crate) fn admit(&mut self, real: Instant, ask: Ask) -> Source {

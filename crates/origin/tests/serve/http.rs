@@ -232,3 +232,30 @@ fn a_port_in_use_is_one_clear_sentence() {
     let text = error.to_string();
     assert!(text.starts_with(&format!("cannot listen on {}: ", origin.addr)), "{text}");
 }
+
+#[test]
+fn a_crowd_that_comes_at_once_is_let_in_to_the_last() {
+    let origin = Running::start(instantly());
+    let mut crowd: Vec<_> = (0..400).map(|_| origin.client()).collect();
+    for client in &mut crowd {
+        client.send("GET /bytes/100 HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    }
+    for client in &mut crowd {
+        assert_eq!(client.response("GET").unwrap().body.len(), 100);
+    }
+    drop(crowd);
+    let status = origin.wait("their end", |status| status["connections"] == 1);
+    assert!(
+        status["cpu"]["queue"].as_u64().unwrap() <= 1,
+        "what is over leaves no queue: {status}"
+    );
+}
+
+#[test]
+fn a_field_can_name_the_class() {
+    let origin = Running::start(Config { class_field: Some("X-Class".into()), ..instantly() });
+    let mut client = origin.client();
+    client.send("GET /bytes/9 HTTP/1.1\r\nHost: a\r\nx-class: disk\r\n\r\n");
+    let response = client.response("GET").unwrap();
+    assert_eq!(response.field("cache-status"), Some("origin; fwd=bypass"));
+}
