@@ -41,7 +41,7 @@ impl Plan {
         match pick {
             Pick::All => {}
             Pick::First(count) => trace.requests.truncate(count),
-            Pick::Clients { of, seed } => trace.requests.retain(|entry| {
+            Pick::Clients { of, seed } => trace.retain(|entry, _| {
                 TargetId(u64::from(entry.client)).mixed(seed).is_multiple_of(of.max(1).into())
             }),
         }

@@ -83,6 +83,12 @@ impl Trace {
         self.clients
     }
 
+    /// Keeps only the requests of which `keep` says so; targets and clients keep their numbers.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Entry, &Target) -> bool) {
+        let targets = &self.targets;
+        self.requests.retain(|entry| keep(entry, &targets[entry.target as usize]));
+    }
+
     /// Writes the trace in our own format.
     ///
     /// # Errors
