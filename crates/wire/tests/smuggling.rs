@@ -72,7 +72,7 @@ fn a_head_is_refused_as_soon_as_it_is_too_long() {
 
 #[test]
 fn every_chunked_body_gets_the_answer_the_table_gives() {
-    for Case { title, lines } in cases::read("bodies.txt", 34) {
+    for Case { title, lines } in cases::read("bodies.txt", 36) {
         let body = lines[0].as_slice();
         let mut chunks = Chunks::new(&limits());
         let got = match chunks.advance(&[body, b"GET"].concat()) {
@@ -110,4 +110,14 @@ fn the_end_of_an_accepted_body_is_the_one_the_fields_name() {
     assert_eq!(framing("Content-Length: 0\r\n"), Framing::Length(0));
     assert_eq!(framing("Content-Length: 017\r\n"), Framing::Length(17));
     assert_eq!(framing("Transfer-Encoding: chunked\r\n"), Framing::Chunked);
+}
+
+#[test]
+fn a_client_of_http_1_0_never_waits_for_an_interim_reply() {
+    for (version, expected) in [("1.0", false), ("1.1", true)] {
+        let text = format!("PUT / HTTP/{version}\r\nHost: a\r\nExpect: 100-continue\r\n\r\n");
+        let mut slots = Slots::new();
+        let head = request::parse(text.as_bytes(), &limits(), &mut slots).unwrap().unwrap();
+        assert_eq!(head.expect_continue, expected, "{version}");
+    }
 }
