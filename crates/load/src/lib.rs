@@ -1,6 +1,6 @@
 //! THE CLIENT SIDE: asks a Web server or switch what the clients of a trace asked, and measures.
 //!
-//! [`replay`] plays the sessions of a [`workload::Plan`] over real sockets: so many at a time, each
+//! [`replay()`] plays the sessions of a [`workload::Plan`] over real sockets: so many at a time, each
 //! on its own persistent connection, batch after batch. Every reply is read to its end and checked;
 //! a request is either answered as it should be or counted as failed, with its [`Cause`].
 //!
