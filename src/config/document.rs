@@ -1,7 +1,7 @@
 //! From what was written to tables of values: every key is known, of its kind, and set once.
 
 use super::keys::{self, Form, Key, SECTIONS, Section};
-use super::kind::quoted;
+use super::kind::{Kind, quoted};
 use super::problem::Problem;
 use super::raw::{Entry, Raw};
 use super::source::Place;
@@ -13,6 +13,8 @@ pub(crate) struct Document {
     /// Sources before this one are flags: what they say replaces what files say.
     flags: usize,
     tables: Vec<Values>,
+    /// Sections that were written, but not as tables.
+    spoilt: Vec<&'static str>,
     /// Keys of `[policy]` that are parameters.
     pub(crate) params: Vec<Entry>,
     pub(crate) problems: Vec<Problem>,
@@ -21,7 +23,7 @@ pub(crate) struct Document {
 impl Document {
     /// No tables yet; the first `flags` sources are flags.
     pub(crate) fn new(flags: usize, problems: Vec<Problem>) -> Self {
-        Self { flags, tables: Vec::new(), params: Vec::new(), problems }
+        Self { flags, tables: Vec::new(), spoilt: Vec::new(), params: Vec::new(), problems }
     }
 
     /// Adds what one source says. Flags come first.
@@ -34,6 +36,11 @@ impl Document {
     /// Whether nothing at all was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.tables.is_empty() && self.params.is_empty()
+    }
+
+    /// Whether a section is not written at all, not even wrongly.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        !self.spoilt.contains(&name) && !self.tables.iter().any(|table| table.section.name == name)
     }
 
     /// The only table of a section; all defaults when it is not written.
@@ -81,8 +88,9 @@ impl Document {
         }
     }
 
-    fn misplaced(&mut self, section: &Section, place: Place, found: &Raw) {
+    fn misplaced(&mut self, section: &'static Section, place: Place, found: &Raw) {
         let name = section.name;
+        self.spoilt.push(name);
         let form = match section.form {
             Form::Named => format!("[{name}.NAME]"),
             Form::Many => format!("[[{name}]]"),
@@ -124,10 +132,8 @@ impl Document {
         }
         match key.kind.read(&entry.value) {
             Ok(value) => self.tables[at].set(key, value, entry.place),
-            Err(inner) => {
-                self.tables[at].spoil(key.name);
-                self.unfit(section, key, &entry, inner);
-            }
+            Err(_) if matches!(entry.value, Raw::Broken) => self.tables[at].spoil(key.name),
+            Err(inner) => self.unfit(at, key, &entry, inner),
         }
     }
 
@@ -148,17 +154,26 @@ impl Document {
         self.problems.push(Problem::error(entry.key_place.clone(), message, "keep one of the two"));
     }
 
-    fn unfit(&mut self, section: &Section, key: &Key, entry: &Entry, inner: Option<Place>) {
-        let name = if section.name.is_empty() { "" } else { "." };
-        let found = if inner.is_some() { "an entry of another kind" } else { "" };
-        let found = if found.is_empty() { entry.value.describe() } else { found.to_owned() };
-        let wanted = key.kind.describe();
-        let message = format!("{}{name}{} is {found}, not {wanted}", section.name, key.name);
-        let remedy = match key.kind.example() {
-            Some(example) => format!("write it like {example}"),
-            None => format!("write {wanted}"),
+    fn unfit(&mut self, at: usize, key: &Key, entry: &Entry, inner: Option<Place>) {
+        let table = &mut self.tables[at];
+        table.spoil(key.name);
+        let path = [table.section.name, &table.name, key.name];
+        let path: Vec<_> = path.into_iter().filter(|part| !part.is_empty()).collect();
+        let path = path.join(".");
+        let (place, message) = match inner {
+            Some(place) => (place, format!("an entry of {path} is no string, or empty")),
+            None => (entry.place.clone(), format!("{path} cannot be {}", entry.value.describe())),
         };
-        let place = inner.unwrap_or_else(|| entry.place.clone());
+        let wanted = key.kind.describe();
+        let near = match (entry.value.text(), key.kind) {
+            (Some(text), Kind::Word(words)) => nearest(text, words),
+            _ => None,
+        };
+        let remedy = match (near, key.kind.example()) {
+            (Some(near), _) => format!("did you mean {near:?}? Possible is {wanted}"),
+            (None, Some(example)) => format!("write {wanted}, such as {example}"),
+            (None, None) => format!("write {wanted}"),
+        };
         self.problems.push(Problem::error(place, message, remedy));
     }
 

@@ -17,7 +17,7 @@ const TOKEN_CHARS_MIN: usize = 16;
 impl Builder<'_> {
     pub(crate) fn listeners(&mut self) -> Vec<Listener> {
         let tables = self.document.many("listen");
-        if tables.is_empty() {
+        if self.document.lacks("listen") {
             let remedy = "add [listen.web] with address = \":8080\"";
             self.error(None, "there is no listener: no client could connect", remedy);
         }
@@ -48,7 +48,7 @@ impl Builder<'_> {
 
     pub(crate) fn servers(&mut self) -> Vec<Server> {
         let tables = self.document.many("server");
-        if tables.is_empty() {
+        if self.document.lacks("server") {
             let remedy = "add [server.a] with address = \"HOST:PORT\"";
             self.error(None, "there is no server: nobody could answer", remedy);
         }
@@ -165,7 +165,8 @@ impl Builder<'_> {
         if texts.is_empty() && !table.is_spoilt(key) {
             let (section, name) = (table.section.name, &table.name);
             let message = format!("[{section}.{name}] has no {key}");
-            self.error(table.place.clone(), message, format!("add {key} = \"HOST:PORT\""));
+            let example = if section == "listen" { ":8080" } else { "HOST:PORT" };
+            self.error(table.place.clone(), message, format!("add {key} = {example:?}"));
         }
         let own = |(text, place): (String, Option<Place>)| (text, place.or(table.place(key)));
         texts.into_iter().map(own).collect()

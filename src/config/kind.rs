@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum Kind {
     /// A string that is not empty.
     Text,
-    /// A string or a list of strings.
+    /// A string or a list of strings, none of them empty.
     Texts,
     /// `true` or `false`.
     Flag,
@@ -87,7 +87,7 @@ impl Kind {
     /// What a value looks like: for error messages, help and the reference.
     pub fn describe(self) -> String {
         let main = match self {
-            Self::Text => "a string".to_owned(),
+            Self::Text => "a string that is not empty".to_owned(),
             Self::Texts => "a string or a list of strings".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Count(min, max, _) => format!("a whole number from {min} to {max}"),

@@ -85,7 +85,7 @@ impl Builder<'_> {
         let Some(value) = self.param_value(declared.kind, entry, servers) else { return };
         if let Err(ParamError::Invalid(wanted)) = params.set(declared.name, value) {
             let found = entry.value.describe();
-            let message = format!("{}.{} is {found}, not {wanted}", "policy", entry.key);
+            let message = format!("policy.{} cannot be {found}", entry.key);
             self.error(Some(entry.place.clone()), message, format!("write {wanted}"));
         }
     }
@@ -93,6 +93,9 @@ impl Builder<'_> {
     /// The value as the policy crate knows it; bounds are checked there.
     fn param_value(&mut self, kind: Kind, entry: &Entry, servers: &[Server]) -> Option<Value> {
         let raw = &entry.value;
+        if matches!(raw, Raw::Broken) {
+            return None;
+        }
         let text = raw.text();
         let value = match kind {
             Kind::CountOrAuto { .. } if text == Some("auto") => Some(Value::Auto),
@@ -111,7 +114,7 @@ impl Builder<'_> {
         };
         if value.is_none() {
             let (found, wanted) = (raw.describe(), kind.describe());
-            let message = format!("policy.{} is {found}, not {wanted}", entry.key);
+            let message = format!("policy.{} cannot be {found}", entry.key);
             self.error(Some(entry.place.clone()), message, format!("write {wanted}"));
         }
         value

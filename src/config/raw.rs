@@ -27,6 +27,8 @@ pub(crate) enum Raw {
     Table(Vec<Entry>),
     /// A date or time, which no key takes.
     Date,
+    /// A string whose variables could not be replaced: the problem is noted already.
+    Broken,
 }
 
 /// A key and its value.
@@ -84,6 +86,7 @@ impl Raw {
             Self::List(_) => "a list".to_owned(),
             Self::Table(_) => "a table".to_owned(),
             Self::Date => "a date".to_owned(),
+            Self::Broken => "a string with a variable".to_owned(),
         }
     }
 }
@@ -98,21 +101,23 @@ pub(crate) fn read(
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     for error in &errors {
         let place = Place::new(number, error.span().unwrap_or(0..0));
-        let message = format!("this is not TOML: {}", error.message().replace('\n', "; "));
-        problems.push(Problem::error(place, message, remedy(error.message())));
+        problems.push(match error.message() {
+            "duplicate key" => {
+                let message = "this is set twice in one table";
+                Problem::error(place, message, "keep one of the two")
+            }
+            other => {
+                let message = format!("this is not TOML: {}", other.replace('\n', "; "));
+                Problem::error(place, message, REMEDY)
+            }
+        });
     }
     let mut reader = Reader { number, env, problems };
     // After a broken line the rest of a table is guesswork, and its problems would hide the cause.
     if errors.is_empty() { reader.table(table.get_ref()) } else { Vec::new() }
 }
 
-fn remedy(message: &str) -> &'static str {
-    if message.contains("duplicate") {
-        "keep one of the two"
-    } else {
-        "write key = value, strings in quotes, tables as [name]; see https://toml.io"
-    }
-}
+const REMEDY: &str = "write key = value, strings in quotes, tables as [name]; see https://toml.io";
 
 struct Reader<'a> {
     number: usize,
@@ -162,7 +167,7 @@ impl Reader<'_> {
             Err((message, remedy)) => {
                 let place = Place::new(self.number, span);
                 self.problems.push(Problem::error(place, message, remedy));
-                Raw::Loose(String::new())
+                Raw::Broken
             }
         }
     }
