@@ -1,8 +1,8 @@
 //! THE CLIENT SIDE: asks a Web server or switch what the clients of a trace asked, and measures.
 //!
-//! [`replay()`] plays the sessions of a [`workload::Plan`] over real sockets: so many at a time, each
-//! on its own persistent connection, batch after batch. Every reply is read to its end and checked;
-//! a request is either answered as it should be or counted as failed, with its [`Cause`].
+//! [`replay()`] plays the sessions of a [`workload::Plan`] over real sockets: so many at a time,
+//! each on its own persistent connection, batch after batch. Every reply is read to its end and
+//! checked; a request is either answered as it should be or counted as failed, with its [`Cause`].
 //!
 //! One thread, one tokio current-thread runtime, no allocation and two system calls a request, so
 //! that a small machine's other cores are left to what is measured.
