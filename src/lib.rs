@@ -3,5 +3,6 @@
 
 pub mod commands;
 pub mod config;
+pub mod serve;
 pub mod exit;
 pub mod flags;
