@@ -2,111 +2,8 @@
 //!
 //! Because the driver counts (relay, kernel tables and simulator alike), a policy cannot miscount.
 
-use crate::{Instant, Load, ServerId};
-use core::time::Duration;
-
-/// Full warmth: a server that takes its whole share.
-pub const WARM: u16 = 256;
-
-/// Whether a server takes new requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It takes new requests.
-    Up,
-    /// It failed its checks.
-    Down,
-    /// It answered badly and is left alone for a while; used when too few servers are up (panic).
-    Ejected,
-    /// It finishes what it has and gets nothing new.
-    Draining,
-    /// It was removed; its slot is freed when its last request ends.
-    Left,
-}
-
-/// What a server says of itself (an agent's report), or what a probe learnt.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Report {
-    /// When it was true.
-    pub at: Instant,
-    /// Busy share of the CPU, 0 to 1.
-    pub cpu: f64,
-    /// Busy share of the disk, 0 to 1.
-    pub disk: f64,
-    /// Requests waiting for or using the disk.
-    pub disk_queue: u32,
-    /// Requests being served, from whichever front-end.
-    pub active: u32,
-    /// Median latency of recent requests.
-    pub latency: Duration,
-}
-
-impl Report {
-    /// The busiest component's share, 0 to 1.
-    pub fn utilisation(&self) -> f64 {
-        self.cpu.max(self.disk)
-    }
-}
-
-/// What one joins with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
-    /// A stable name: hash policies place servers by it, so that a server that comes back under
-    /// another address keeps its targets.
-    pub name: Box<str>,
-    /// Share relative to the other servers, at least 1.
-    pub weight: u32,
-    /// Requests it works on at once without visible delay; the `auto` thresholds follow it.
-    pub capacity: Option<u32>,
-}
-
-/// One server, as policies see it.
-#[derive(Clone, Debug)]
-pub struct Server {
-    /// Its slot.
-    pub id: ServerId,
-    /// Name, weight and capacity.
-    pub spec: Spec,
-    /// Whether it takes new requests.
-    pub state: State,
-    /// How far its slow start has come, 1..=[`WARM`].
-    pub warmth: u16,
-    /// Work given and not finished.
-    pub load: Load,
-    /// Serial number of the last assignment: ties go to the server not chosen for longest.
-    pub chosen: u64,
-    /// The last report, if it reports at all.
-    pub report: Option<Report>,
-    /// Requests ever begun.
-    pub begun: u64,
-    /// Its place among the usable servers, if it is one.
-    place: Option<u16>,
-    /// Pieces of work begun and not ended: the slot is kept as long as there are any. Not the load,
-    /// for a piece may weigh nothing.
-    open: u32,
-    /// Integral of load over time, in load units times nanoseconds, up to `counted_at`.
-    load_ns: u128,
-    counted_at: Instant,
-}
-
-impl Server {
-    /// Weight as it counts now: the configured one reduced by slow start. Unit: weight x [`WARM`].
-    pub fn share(&self) -> u64 {
-        u64::from(self.spec.weight) * u64::from(self.warmth)
-    }
-
-    /// Mean load since it joined, in requests.
-    pub fn load_mean(&self, joined: Instant, now: Instant) -> f64 {
-        let open_ns = u128::from(self.load.0) * u128::from(now.0.saturating_sub(self.counted_at.0));
-        let span_ns = now.since(joined).as_nanos().max(1);
-        (self.load_ns + open_ns) as f64 / span_ns as f64 / Load::ONE.0 as f64
-    }
-
-    fn count(&mut self, now: Instant) {
-        let span_ns = now.0.saturating_sub(self.counted_at.0);
-        self.load_ns += u128::from(self.load.0) * u128::from(span_ns);
-        self.counted_at = self.counted_at.max(now);
-    }
-}
+use crate::server::{Server, Spec, State, WARM};
+use crate::{Instant, Load, Report, ServerId};
 
 /// The servers of one cluster and their books.
 #[derive(Clone, Debug, Default)]
@@ -138,20 +35,7 @@ impl Cluster {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let id = ServerId(u16::try_from(free).ok()?);
         self.serial += 1;
-        let server = Server {
-            id,
-            spec: Spec { weight: spec.weight.max(1), ..spec },
-            state,
-            warmth: WARM,
-            load: Load::ZERO,
-            chosen: self.serial,
-            report: None,
-            begun: 0,
-            place: None,
-            open: 0,
-            load_ns: 0,
-            counted_at: now,
-        };
+        let server = Server::new(id, spec, state, self.serial, now);
         if free == self.slots.len() {
             self.slots.push(None);
         }
@@ -307,11 +191,7 @@ impl Cluster {
     /// weight, or half warmed up, feels twice as loaded. What thresholds are compared with.
     #[inline]
     pub fn pressure(&self, id: ServerId) -> Load {
-        let Some(server) = self.server(id) else { return Load::MAX };
-        if server.share() == self.share_max {
-            return server.load;
-        }
-        server.load.scaled(self.share_max, server.share().max(1))
+        self.server(id).map_or(Load::MAX, |server| server.pressure(self.share_max))
     }
 
     /// The largest load of `id` whose [`Cluster::pressure`] is at most `pressure`.
@@ -404,10 +284,9 @@ impl Cluster {
     /// Brings the rank of a server up to date with its load.
     #[inline]
     fn rank(&mut self, id: ServerId) {
-        let pressure = self.pressure(id);
-        if let Some(server) = self.server(id)
-            && let Some(place) = server.place
-        {
+        let Some(Some(server)) = self.slots.get(id.index()) else { return };
+        if let Some(place) = server.place {
+            let pressure = server.pressure(self.share_max);
             self.ranks[usize::from(place)] = (pressure, server.chosen);
         }
     }

@@ -127,21 +127,21 @@ impl Policy for LardExt {
             return;
         }
         let Some(set) = self.targets.touch(request.target) else {
-            let set = ServerSet::of(answer.server);
+            let set = ServerSet::of(answer.server, 0);
             if let Some((_, forgotten)) = self.targets.insert(request.target, set) {
-                self.replicated -= usize::from(forgotten.ids().len() > 1);
+                self.replicated -= usize::from(forgotten.is_replicated());
             }
             return;
         };
         if set.contains(answer.server) {
             return;
         }
-        self.replicated -= usize::from(set.ids().len() > 1);
+        self.replicated -= usize::from(set.is_replicated());
         match answer.why {
             Why::Sticky => set.insert(answer.server),
-            _ => *set = ServerSet::of(answer.server),
+            _ => *set = ServerSet::of(answer.server, 0),
         }
-        self.replicated += usize::from(set.ids().len() > 1);
+        self.replicated += usize::from(set.is_replicated());
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
@@ -151,7 +151,7 @@ impl Policy for LardExt {
                 if set.contains(id) {
                     set.retain(|member| member != id);
                 }
-                self.replicated += usize::from(set.ids().len() > 1);
+                self.replicated += usize::from(set.is_replicated());
             });
         }
     }

@@ -41,17 +41,16 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |params| Box::new(LardR::new(params)),
 };
 
-/// Who has a target, and since when the set is as it is (the paper's `lastMod`).
-#[derive(Clone, Debug)]
-struct Replicas {
-    set: ServerSet,
-    changed: Instant,
+/// How long a set is as it is. Its stamp (the paper's `lastMod`) has milliseconds in 32 bits: what
+/// is more than 24 days ago may look new, and is then old again `K` later.
+fn age(set: &ServerSet, now: Instant) -> Duration {
+    // Signed, for a request may come with a time a little before the last one's.
+    let age_ms = wrapped_ms(now).wrapping_sub(set.stamp()) as i32;
+    Duration::from_millis(u64::try_from(age_ms).unwrap_or(0))
 }
 
-impl Replicas {
-    fn replicated(&self) -> bool {
-        self.set.ids().len() > 1
-    }
+fn wrapped_ms(now: Instant) -> u32 {
+    (now.0 / 1_000_000) as u32
 }
 
 /// What a request does to its target's set.
@@ -68,7 +67,7 @@ struct Plan {
 pub(crate) struct LardR {
     thresholds: Thresholds,
     age_max: Duration,
-    targets: Targets<Replicas>,
+    targets: Targets<ServerSet>,
     /// Targets with more than one member.
     replicated: usize,
 }
@@ -86,7 +85,7 @@ impl LardR {
     fn plan(&self, request: &Request, cluster: &Cluster) -> Option<Plan> {
         let limit = self.thresholds.high;
         let known = self.targets.get(request.target);
-        let ids = known.map_or(&[][..], |replicas| replicas.set.ids());
+        let ids = known.map_or(&[][..], ServerSet::ids);
         let usable = ids.iter().copied().filter(|id| cluster.is_usable(*id));
         let Some(least) = usable.clone().min_by_key(|id| limit.rank(*id, cluster)) else {
             let server = limit.least_loaded(cluster)?;
@@ -94,7 +93,7 @@ impl LardR {
         };
         let len = usable.clone().count();
         let mut plan = Plan { server: least, why: Why::Affinity, join: false, leave: None, len };
-        let age = known.map_or(Duration::ZERO, |replicas| request.at.since(replicas.changed));
+        let age = known.map_or(Duration::ZERO, |set| age(set, request.at));
         if len > 1 && age > self.age_max {
             // Not `least`, even if all are equal: it serves this very request.
             let others = usable.filter(|id| *id != least);
@@ -116,7 +115,7 @@ impl LardR {
     /// The answer of nearly every request, without a plan: one member, not too busy.
     #[inline]
     fn only_member(&self, target: TargetId, cluster: &Cluster) -> Option<ServerId> {
-        match self.targets.get(target)?.set.ids() {
+        match self.targets.get(target)?.ids() {
             [id] if cluster.is_usable(*id) && !self.thresholds.too_busy(*id, cluster) => Some(*id),
             _ => None,
         }
@@ -149,34 +148,34 @@ impl Policy for LardR {
             return;
         }
         let Some(plan) = self.plan(request, cluster) else { return };
-        let changed = request.at;
-        let Some(replicas) = self.targets.touch(request.target) else {
-            let replicas = Replicas { set: ServerSet::of(plan.server), changed };
-            if let Some((_, forgotten)) = self.targets.insert(request.target, replicas) {
-                self.replicated -= usize::from(forgotten.replicated());
+        let now = wrapped_ms(request.at);
+        let Some(set) = self.targets.touch(request.target) else {
+            let set = ServerSet::of(plan.server, now);
+            if let Some((_, forgotten)) = self.targets.insert(request.target, set) {
+                self.replicated -= usize::from(forgotten.is_replicated());
             }
             return;
         };
-        self.replicated -= usize::from(replicas.replicated());
+        self.replicated -= usize::from(set.is_replicated());
         match plan.why {
-            Why::FirstSeen => replicas.set = ServerSet::of(plan.server),
+            Why::FirstSeen => *set = ServerSet::of(plan.server, now),
             _ => {
-                replicas.set.retain(|id| Some(id) != plan.leave);
-                replicas.set.insert(plan.server);
+                set.retain(|id| Some(id) != plan.leave);
+                set.insert(plan.server);
             }
         }
-        replicas.changed = changed;
-        self.replicated += usize::from(replicas.replicated());
+        set.set_stamp(now);
+        self.replicated += usize::from(set.is_replicated());
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
         if let Change::Left(id) = change {
             self.replicated = 0;
-            self.targets.for_each_value_mut(|replicas| {
-                if replicas.set.contains(id) {
-                    replicas.set.retain(|member| member != id);
+            self.targets.for_each_value_mut(|set| {
+                if set.contains(id) {
+                    set.retain(|member| member != id);
                 }
-                self.replicated += usize::from(replicas.replicated());
+                self.replicated += usize::from(set.is_replicated());
             });
         }
     }

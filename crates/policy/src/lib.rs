@@ -14,7 +14,6 @@ mod cluster;
 mod costs;
 mod desk;
 mod gathered;
-mod index;
 mod lard;
 mod lard_cost;
 mod lard_ext;
@@ -28,6 +27,7 @@ mod peak_ewma;
 mod prequal;
 mod random;
 mod round_robin;
+mod server;
 mod servers;
 mod static_partition;
 mod target_hash;
@@ -45,11 +45,12 @@ mod units;
 
 pub use admission::{Admission, AdmissionForm};
 pub use batch::{Charge, Held};
-pub use cluster::{Cluster, Report, Server, Spec, State, WARM};
+pub use cluster::Cluster;
 pub use desk::{Desk, Explanation, Outcome, Ticket};
 pub use params::{Kind, Param, ParamError, Params, Value};
 pub use request::{Assignment, Expect, Guard, Request, Why};
 
+pub use server::{Report, Server, Spec, State, WARM};
 pub use targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT, Targets};
 pub use units::{Class, Dice, Instant, Load, ServerId, TargetId};
 

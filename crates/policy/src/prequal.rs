@@ -313,6 +313,14 @@ mod tests {
     }
 
     #[test]
+    fn one_probe_is_not_enough_to_choose_by() {
+        for (probes, why) in [(&[(1, 1)][..], Why::Random), (&[(1, 1), (1, 2)], Why::Sampled)] {
+            let answer = with_pool(probes).decide(&request(), &cluster(2), &mut Dice::new(1));
+            assert_eq!(answer.map(|answer| answer.why), Some(why));
+        }
+    }
+
+    #[test]
     fn removals_take_the_oldest_and_the_worst_in_turn() {
         let mut prequal = with_pool(&[(1, 1), (1, 50), (1, 2), (1, 3)]);
         prequal.remove(Instant(1));

@@ -1,42 +1,44 @@
-//! A set of servers in 16 bytes: the replica sets of LARD/R and extended LARD.
+//! A set of servers with a time stamp in 16 bytes: the replica sets of LARD/R and extended LARD.
 //!
-//! Up to seven members lie in place; sets beyond that, of which there are few (each replica past
+//! Up to five members lie in place; sets beyond that, of which there are few (each replica past
 //! the first took an overload to make), own a list.
 
 use crate::ServerId;
 
 /// Members that fit in place.
-const FEW_MAX: usize = 7;
+const FEW_MAX: usize = 5;
 
-/// A set of servers, in the order in which they came.
+/// A set of servers, in the order in which they came, and a stamp of which the user knows the
+/// meaning; it is here because here it takes no room.
 #[derive(Clone, Debug)]
 pub(crate) enum ServerSet {
-    Few { len: u8, ids: [ServerId; FEW_MAX] },
+    Few { len: u8, ids: [ServerId; FEW_MAX], stamp: u32 },
     Many(Box<Many>),
 }
 
-/// Boxed once more because a list alone takes 24 bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Many {
     ids: Vec<ServerId>,
+    stamp: u32,
 }
 
 const _: () = assert!(size_of::<ServerSet>() == 16);
 
 impl ServerSet {
-    pub(crate) fn new() -> Self {
-        Self::Few { len: 0, ids: [ServerId(0); FEW_MAX] }
+    pub(crate) fn new(stamp: u32) -> Self {
+        Self::Few { len: 0, ids: [ServerId(0); FEW_MAX], stamp }
     }
 
-    pub(crate) fn of(id: ServerId) -> Self {
-        let mut set = Self::new();
+    pub(crate) fn of(id: ServerId, stamp: u32) -> Self {
+        let mut set = Self::new(stamp);
         set.insert(id);
         set
     }
 
+    #[inline]
     pub(crate) fn ids(&self) -> &[ServerId] {
         match self {
-            Self::Few { len, ids } => &ids[..usize::from(*len)],
+            Self::Few { len, ids, .. } => &ids[..usize::from(*len)],
             Self::Many(many) => &many.ids,
         }
     }
@@ -45,18 +47,37 @@ impl ServerSet {
         self.ids().contains(&id)
     }
 
+    /// Whether there is more than one member.
+    pub(crate) fn is_replicated(&self) -> bool {
+        self.ids().len() > 1
+    }
+
+    pub(crate) fn stamp(&self) -> u32 {
+        match self {
+            Self::Few { stamp, .. } => *stamp,
+            Self::Many(many) => many.stamp,
+        }
+    }
+
+    pub(crate) fn set_stamp(&mut self, now: u32) {
+        match self {
+            Self::Few { stamp, .. } => *stamp = now,
+            Self::Many(many) => many.stamp = now,
+        }
+    }
+
     pub(crate) fn insert(&mut self, id: ServerId) {
         if self.contains(id) {
             return;
         }
         match self {
-            Self::Few { len, ids } if usize::from(*len) < FEW_MAX => {
+            Self::Few { len, ids, .. } if usize::from(*len) < FEW_MAX => {
                 ids[usize::from(*len)] = id;
                 *len += 1;
             }
-            Self::Few { ids, .. } => {
-                let ids = ids.iter().copied().chain([id]).collect();
-                *self = Self::Many(Box::new(Many { ids }));
+            Self::Few { ids, stamp, .. } => {
+                let (ids, stamp) = (ids.iter().copied().chain([id]).collect(), *stamp);
+                *self = Self::Many(Box::new(Many { ids, stamp }));
             }
             Self::Many(many) => many.ids.push(id),
         }
@@ -65,20 +86,20 @@ impl ServerSet {
     /// Keeps the members of which `keep` says yes; a set that has become small gives its list back.
     pub(crate) fn retain(&mut self, keep: impl Fn(ServerId) -> bool) {
         match self {
-            Self::Few { len, ids } => {
+            Self::Few { len, ids, .. } => {
                 let mut kept = 0;
                 for at in 0..usize::from(*len) {
                     if keep(ids[at]) {
-                        ids[kept] = ids[at];
+                        ids[usize::from(kept)] = ids[at];
                         kept += 1;
                     }
                 }
-                *len = u8::try_from(kept).expect("at most seven");
+                *len = kept;
             }
             Self::Many(many) => {
                 many.ids.retain(|id| keep(*id));
                 if many.ids.len() <= FEW_MAX {
-                    let mut few = Self::new();
+                    let mut few = Self::new(many.stamp);
                     many.ids.iter().for_each(|id| few.insert(*id));
                     *self = few;
                 }
@@ -98,7 +119,7 @@ mod tests {
         fn it_agrees_with_a_set_of_the_library(
             steps in prop::collection::vec((any::<bool>(), 0u16..24), 0..100)
         ) {
-            let (mut ours, mut theirs) = (ServerSet::new(), BTreeSet::new());
+            let (mut ours, mut theirs) = (ServerSet::new(7), BTreeSet::new());
             for (add, number) in steps {
                 let id = ServerId(number);
                 if add {
@@ -112,6 +133,7 @@ mod tests {
                 prop_assert_eq!(sorted.len(), ours.ids().len());
                 prop_assert_eq!(&sorted, &theirs);
                 prop_assert_eq!(ours.ids().len() > FEW_MAX, matches!(ours, ServerSet::Many(_)));
+                prop_assert_eq!(ours.stamp(), 7);
             }
         }
     }

@@ -259,6 +259,38 @@ fn a_server_that_left_is_forgotten_also_when_its_slot_is_given_to_another() {
 }
 
 #[test]
+fn who_is_given_the_slot_of_a_bad_server_is_a_newcomer_like_any_other() {
+    for entry in POLICIES {
+        let (mut desk, ids) = desk_with(entry, 3);
+        let second = |number: u64| Instant(number * 1_000_000_000);
+        for number in 0..60 {
+            let (answer, ticket) = desk.assign(&request(second(number), number), &[]).unwrap();
+            let ok = answer.server != ids[1];
+            let late = if ok { 0 } else { 500_000_000 };
+            let at = Instant(second(number).0 + late);
+            desk.finish(ticket, Outcome { at, ok, first_byte: None });
+            let report = Report { at, cpu: if ok { 0.1 } else { 1.0 }, ..Report::default() };
+            desk.report(answer.server, report);
+        }
+        desk.leave(ids[1]);
+        let in_its_slot = desk.join(spec(8, 1), State::Up, second(60)).unwrap();
+        let elsewhere = desk.join(spec(9, 1), State::Up, second(60)).unwrap();
+        assert_eq!(in_its_slot, ids[1], "the slot is free");
+        let candidates = desk.explain(&request(second(60), 99)).candidates;
+        let cost = |id| candidates.iter().find(|(candidate, _)| *candidate == id).unwrap().1;
+        assert_eq!(cost(in_its_slot), cost(elsewhere), "{}", entry.name);
+        for number in 0..400 {
+            let request = request(Instant(second(60).0 + number), number);
+            let ticket = desk.assign(&request, &[]).unwrap().1;
+            desk.finish(ticket, Outcome { at: request.at, ok: true, first_byte: None });
+        }
+        let begun = |id| desk.cluster().server(id).unwrap().begun;
+        let (one, other) = (begun(in_its_slot), begun(elsewhere));
+        assert!(one * 3 > other && other * 3 > one, "{}: {one} and {other}", entry.name);
+    }
+}
+
+#[test]
 fn any_policy_takes_over_from_any_other() {
     for from in POLICIES {
         let (mut desk, _) = desk_with(from, 3);

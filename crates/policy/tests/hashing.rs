@@ -71,7 +71,7 @@ fn places_follow_the_name_not_the_slot() {
             let id = farm.look(target).server;
             farm.desk.cluster().server(id).unwrap().spec.name.clone()
         };
-        for target in 0..2_000 {
+        for target in 0..TARGETS {
             assert_eq!(name(&one, target), name(&other, target), "{policy}");
         }
     }
@@ -167,6 +167,16 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn work_left_on_a_server_that_is_down_does_not_raise_the_bound_of_the_others() {
+    let mut farm = Farm::new("bounded-hash", &[], &[1; 5]);
+    let _work = farm.burden(4, 1_000);
+    farm.desk.set_state(ServerId(4), State::Down);
+    let home = farm.look(5).server;
+    let _tickets: Vec<_> = (0..100).map(|_| farm.begin(5, Class::STATIC).1).collect();
+    assert_eq!(farm.desk.cluster().load(home), Load::of(32), "ceil(1.25 x 100 / 4)");
 }
 
 #[test]

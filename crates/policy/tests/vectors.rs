@@ -327,6 +327,15 @@ fn with_limits_of_their_own_the_promise_of_admission_holds_too() {
 }
 
 #[test]
+fn a_request_with_an_earlier_time_does_not_shrink_a_set() {
+    let mut stage = mapped_to_a("lard-r", 2);
+    stage.loads(&[70, 0]);
+    assert_eq!(stage.assign(&Request { at: at(50), ..ask_for(1) }).why, Why::Replicate);
+    stage.loads(&[0, 0]);
+    assert_eq!(stage.assign(&Request { at: at(49), ..ask_for(1) }).why, Why::Affinity);
+}
+
+#[test]
 fn k_is_a_parameter() {
     let k = ("k", Value::Span(Duration::from_secs(1)));
     let mut stage = Stage::new(policy("lard/r", &[k]), &[0, 10]);
