@@ -20,10 +20,9 @@ use crate::{
 pub(crate) const ENTRY: Entry = Entry {
     name: "lard",
     aliases: &[],
-    about: "Sends a target to the server that served it before, unless that one is too busy: \
-            then the target moves to the least loaded.",
-    paper: "Pai et al., Locality-Aware Request Distribution in Cluster-based Network Servers, \
-            ASPLOS 1998",
+    about: "the server that served the target before, unless it is too busy: then the \
+            target moves to the least loaded",
+    paper: "Pai et al., ASPLOS 1998",
     params: &[
         T_LOW_PARAM,
         T_HIGH_PARAM,

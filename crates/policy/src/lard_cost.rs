@@ -16,10 +16,8 @@ use crate::{
 pub(crate) const ENTRY: Entry = Entry {
     name: "lard-cost",
     aliases: &[],
-    about: "Sends a target where the sum of three costs is least: the load, a cache miss, and \
-            what the miss evicts.",
-    paper: "Aron, Druschel, Zwaenepoel, Efficient Support for P-HTTP in Cluster-Based Web \
-            Servers, USENIX ATC 1999",
+    about: "the server where load, a cache miss and what the miss evicts cost least together",
+    paper: "Aron, Druschel, Zwaenepoel, USENIX ATC 1999",
     params: &[L_IDLE_PARAM, L_OVERLOAD_PARAM, MISS_COST_PARAM, MAX_TARGETS_PARAM],
     build: |params| Box::new(LardCost::new(params)),
 };

@@ -30,10 +30,9 @@ use crate::{
 pub(crate) const ENTRY: Entry = Entry {
     name: "lard-ext",
     aliases: &["ext-lard"],
-    about: "LARD for persistent connections: the server that holds the connection serves, or \
-            fetches from one that has the target, whichever costs less.",
-    paper: "Aron, Druschel, Zwaenepoel, Efficient Support for P-HTTP in Cluster-Based Web \
-            Servers, USENIX ATC 1999",
+    about: "lard for persistent connections: the holder serves, or fetches from a server \
+            that has the target, whichever costs less",
+    paper: "Aron, Druschel, Zwaenepoel, USENIX ATC 1999",
     params: &[
         L_IDLE_PARAM,
         L_OVERLOAD_PARAM,

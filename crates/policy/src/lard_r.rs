@@ -23,10 +23,9 @@ use core::time::Duration;
 pub(crate) const ENTRY: Entry = Entry {
     name: "lard-r",
     aliases: &["lard/r"],
-    about: "As lard, but a busy target is replicated: each has a set of servers that grows under \
-            load and shrinks after a while.",
-    paper: "Pai et al., Locality-Aware Request Distribution in Cluster-based Network Servers, \
-            ASPLOS 1998",
+    about: "as lard, but a busy target is replicated: its set of servers grows under load \
+            and shrinks after a while",
+    paper: "Pai et al., ASPLOS 1998",
     params: &[
         T_LOW_PARAM,
         T_HIGH_PARAM,

@@ -23,9 +23,12 @@ mod least_loaded;
 mod maglev;
 mod named;
 mod p2c;
+mod params;
 mod peak_ewma;
 mod prequal;
 mod random;
+mod request;
+mod rotation;
 mod round_robin;
 mod server;
 mod servers;
@@ -33,15 +36,10 @@ mod static_partition;
 mod target_hash;
 mod targets;
 mod thresholds;
+mod units;
 mod wrr;
 mod wrr_num;
 mod wrr_time;
-
-mod params;
-mod request;
-mod rotation;
-
-mod units;
 
 pub use admission::{Admission, AdmissionForm};
 pub use batch::{Charge, Held};
@@ -49,7 +47,6 @@ pub use cluster::Cluster;
 pub use desk::{Desk, Explanation, Outcome, Ticket};
 pub use params::{Kind, Param, ParamError, Params, Value};
 pub use request::{Assignment, Expect, Guard, Request, Why};
-
 pub use server::{Report, Server, Spec, State, WARM};
 pub use targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT, Targets};
 pub use units::{Class, Dice, Instant, Load, ServerId, TargetId};

@@ -322,11 +322,11 @@ mod tests {
 
     #[test]
     fn removals_take_the_oldest_and_the_worst_in_turn() {
-        let mut prequal = with_pool(&[(1, 1), (1, 50), (1, 2), (1, 3)]);
+        let mut prequal = with_pool(&[(1, 1), (1, 2), (1, 50), (1, 3)]);
         prequal.remove(Instant(1));
         prequal.remove(Instant(1));
         let left: Vec<_> = prequal.pool.iter().map(|probe| probe.server.0).collect();
-        assert_eq!(left, [2, 3], "0 was the oldest, then 1 the worst");
+        assert_eq!(left, [1, 3], "0 was the oldest, then 2 the worst");
     }
 
     #[test]

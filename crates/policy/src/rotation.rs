@@ -231,22 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_neither_catches_up_nor_waits_after_many_have_left() {
+    fn what_is_owed_balances_however_many_have_left() {
         // Each time the one that has just been served, and so owes most, leaves for good.
         let members = |first: u16| {
-            Roster::new(
-                [(first, 2), (first + 1, 1), (999, 1)].map(|(slot, share)| (ServerId(slot), share)),
-            )
+            let members = [(first, 2), (first + 1, 1), (999, 1)];
+            Roster::new(members.map(|(slot, share)| (ServerId(slot), share)))
         };
         let mut rotation = Rotation::default();
         for first in 0..200 {
             turns(&mut rotation, &members(first), 1);
             rotation.adapt(&members(first), &members(first + 1));
+            let sum: i64 = rotation.credit.iter().sum();
+            assert!(sum.abs() <= 3, "but for rounding: {sum} after {first} changes");
         }
-        let served = turns(&mut rotation, &members(200), 12);
-        let count = |slot| served.iter().filter(|turn| **turn == slot).count();
-        assert!((2..=4).contains(&count(999)), "3 are fair: {served:?}");
-        assert!((2..=4).contains(&count(201)), "3 are fair: {served:?}");
     }
 
     #[test]

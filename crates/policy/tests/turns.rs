@@ -169,6 +169,16 @@ fn cap_alarm_uses_everybody_when_everybody_raised_an_alarm() {
 }
 
 #[test]
+fn the_alarm_of_a_server_that_left_does_not_hold_for_who_has_its_slot() {
+    let mut farm = Farm::new("cap-alarm", &[], &[1, 1]);
+    farm.report(1, 1.0);
+    farm.serve(0, Class::CPU);
+    farm.desk.leave(ServerId(1));
+    assert_eq!(farm.join("new", 1), ServerId(1), "the slot is free");
+    assert_eq!(farm.serve(0, Class::CPU), ServerId(1));
+}
+
+#[test]
 fn cap_alarm_does_not_believe_an_agent_that_fell_silent() {
     let mut farm = Farm::new("cap-alarm", &[], &[1, 1]);
     farm.report(1, 1.0);
