@@ -332,9 +332,9 @@ pub enum SchemaFormat {
 
 /// Flags of `baton completions`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  baton completions bash > ~/.local/share/bash-completion/completions/baton"
-)]
+#[command(after_help = "\
+Example:
+  baton completions bash > ~/.local/share/bash-completion/completions/baton")]
 pub struct Completions {
     /// The shell
     #[arg(value_enum)]

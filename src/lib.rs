@@ -3,6 +3,8 @@
 
 pub mod commands;
 pub mod config;
-pub mod serve;
+pub mod demo;
 pub mod exit;
 pub mod flags;
+pub mod limits;
+pub mod serve;

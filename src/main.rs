@@ -1,6 +1,8 @@
 //! The program `baton`: one subcommand, one function.
 
-use baton::commands::{check, completions, man, policies, schema};
+use baton::commands::{
+    check, completions, demo, explain, man, origin, policies, run as serve, schema, servers, status,
+};
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
 use clap::Parser;
@@ -12,11 +14,18 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Outcome {
     match command {
+        Command::Run(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Drain(args) => servers::drain(&args, true),
+        Command::Undrain(args) => servers::drain(&args, false),
+        Command::Weight(args) => servers::weight(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Origin(args) => origin::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
-        _ => exit::usage("this build has no such subcommand"),
     }
 }

@@ -2,6 +2,12 @@
 
 pub mod check;
 pub mod completions;
+pub mod demo;
+pub mod explain;
 pub mod man;
+pub mod origin;
 pub mod policies;
+pub mod run;
 pub mod schema;
+pub mod servers;
+pub mod status;

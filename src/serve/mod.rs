@@ -142,9 +142,8 @@ impl Service {
         }
         let sockets = open_all(&new, self.team.size())?;
         let addresses = table::resolve(&config)?;
-        if config.log != old.log {
-            self.glass.shared().journal.log_to(open_log(&config.log)?)?;
-        }
+        // Opened anew even if nothing changed: the file may have been rotated away.
+        self.glass.shared().journal.log_to(open_log(&config.log)?)?;
         for (listen, _) in &sockets {
             doors.enter(&listen.name, self.team.size());
         }

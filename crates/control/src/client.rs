@@ -105,6 +105,15 @@ impl Client {
         self.patch(&path, &serde_json::json!({ "drain": drain }))
     }
 
+    /// Changes a server's weight until the next reload.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn set_weight(&self, server: &str, weight: u32) -> Result<Value, ClientError> {
+        let path = format!("/v1/servers/{}", encoded(server));
+        self.patch(&path, &serde_json::json!({ "weight": weight }))
+    }
+
     fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut request = format!("{method} {path} HTTP/1.0\r\nHost: baton\r\n");

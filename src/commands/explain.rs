@@ -1,0 +1,61 @@
+//! `baton explain`: which server a running switch would choose for a request, and why.
+
+use crate::exit::{Exit, Outcome};
+use crate::flags::{Explain, Format};
+use control::Client;
+use control::view::ExplainView;
+use std::io::{self, Write};
+
+/// Asks and shows the answer.
+///
+/// # Errors
+/// When no switch answers, or it cannot read the question.
+pub fn run(args: &Explain) -> Outcome {
+    let client = Client::Unix(args.at.socket());
+    let answer = client.explain(&args.method, &args.url, &args.header)?;
+    let mut out = io::stdout().lock();
+    if args.output == Format::Json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&answer)?)?;
+        return Ok(Exit::Done);
+    }
+    let view: ExplainView = serde_json::from_value(answer)?;
+    out.write_all(text(&view).as_bytes())?;
+    Ok(if view.server.is_some() { Exit::Done } else { Exit::Invalid })
+}
+
+fn text(view: &ExplainView) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| out.push_str(&format!("{name:<10} {value}\n"));
+    line("rule", view.rule.as_deref().unwrap_or("none matches"));
+    line("class", &view.class);
+    line("target", &format!("{} ({})", view.target, view.target_hash));
+    line("policy", &view.policy);
+    match (&view.server, &view.reason) {
+        (Some(server), Some(reason)) => {
+            let expect = match view.expect.as_deref() {
+                Some("hit") => ", believed to be in its cache",
+                Some("miss") => ", believed not to be in its cache",
+                _ => "",
+            };
+            line("server", &format!("{server}, because of {reason}{expect}"));
+        }
+        _ => line("server", "none: no server is up"),
+    }
+    if let Some(guard) = &view.guard {
+        let load = guard.load_max.map_or("any load".to_owned(), |load| format!("load {load}"));
+        let until = guard.for_ms.map_or(String::new(), |ms| format!(", for {ms:.0} ms"));
+        line("guard", &format!("the same again up to {load} of that server{until}"));
+    }
+    if !view.candidates.is_empty() {
+        out.push_str("\ncandidate             load   pressure       cost\n");
+        for one in &view.candidates {
+            let mark = if view.server.as_deref() == Some(&one.server) { '*' } else { ' ' };
+            let cost = one.cost.map_or("-".to_owned(), |cost| format!("{cost:.2}"));
+            out.push_str(&format!(
+                "{mark} {:<18} {:>6.2} {:>10.2} {cost:>10}\n",
+                one.server, one.load, one.pressure
+            ));
+        }
+    }
+    out
+}

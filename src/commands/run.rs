@@ -1,0 +1,43 @@
+//! `baton run`: serve in the foreground until a signal ends it.
+
+use crate::config::{Config, Flag, LoadError, Loaded};
+use crate::exit::{Exit, Outcome, colour};
+use crate::flags::Run;
+use crate::{limits, serve};
+use std::io;
+
+/// Serves with a configuration of file and flags; SIGHUP reads the file again.
+///
+/// # Errors
+/// When the configuration is invalid or the switch cannot start.
+pub fn run(args: &Run) -> Outcome {
+    let flags = args.settings();
+    let read = || load(args, &flags);
+    let Loaded { config, warnings } = read()?;
+    eprint!("{}", warnings.human(colour(&io::stderr())));
+    if args.check {
+        eprintln!("baton: the configuration is valid");
+        return Ok(Exit::Done);
+    }
+    limits::raise_descriptors(config.limits.connections);
+    let source = match &args.config {
+        Some(path) => path.display().to_string(),
+        None => "command line".to_owned(),
+    };
+    serve::run(config, &source, || {
+        let loaded = read().map_err(|error| match error {
+            LoadError::Invalid(diagnosis) => diagnosis.human(false),
+            other => other.to_string(),
+        })?;
+        eprint!("{}", loaded.warnings.human(false));
+        Ok(loaded.config)
+    })?;
+    Ok(Exit::Done)
+}
+
+fn load(args: &Run, flags: &[Flag]) -> Result<Loaded, LoadError> {
+    match &args.config {
+        Some(path) => Config::load(path, flags),
+        None => Config::from_flags(flags),
+    }
+}
