@@ -15,6 +15,8 @@ use setup::{at, spec};
 #[derive(Clone, Debug)]
 enum Step {
     Assign { target: u64, avoid: Option<u16> },
+    Part { target: u64, amount: u64 },
+    Reweigh { which: usize, amount: u64 },
     Finish { which: usize, ok: bool },
     Join,
     Leave(u16),
@@ -22,12 +24,19 @@ enum Step {
     Share(u16, u32, u16),
 }
 
+/// A share of a request: often nothing.
+fn amount() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 0..Load::ONE.0]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let states = vec![State::Up, State::Down, State::Ejected, State::Draining, State::Left];
     prop_oneof![
         6 => (0u64..20, prop::option::of(0u16..8))
             .prop_map(|(target, avoid)| Step::Assign { target, avoid }),
-        5 => (any::<usize>(), any::<bool>()).prop_map(|(which, ok)| Step::Finish { which, ok }),
+        1 => (0u64..20, amount()).prop_map(|(target, amount)| Step::Part { target, amount }),
+        1 => (any::<usize>(), amount()).prop_map(|(which, amount)| Step::Reweigh { which, amount }),
+        6 => (any::<usize>(), any::<bool>()).prop_map(|(which, ok)| Step::Finish { which, ok }),
         1 => Just(Step::Join),
         1 => (0u16..8).prop_map(Step::Leave),
         1 => (0u16..8, prop::sample::select(states)).prop_map(|(id, state)| Step::State(id, state)),
@@ -55,6 +64,17 @@ fn apply(desk: &mut Desk, open: &mut Vec<Ticket>, step: &Step, now: Instant) {
                 None => assert!(usable.iter().all(|id| avoid.contains(id))),
             }
         }
+        Step::Part { target, amount } => {
+            let request = request(target, now);
+            if let Some(answer) = desk.ask(&request, &[]) {
+                open.push(desk.begin(answer.server, &request, Load(amount)));
+            }
+        }
+        Step::Reweigh { which, amount } if !open.is_empty() => {
+            let which = which % open.len();
+            desk.reweigh(&mut open[which], Load(amount), now);
+        }
+        Step::Reweigh { .. } => {}
         Step::Finish { which, ok } if !open.is_empty() => {
             let ticket = open.swap_remove(which % open.len());
             desk.finish(ticket, Outcome { at: now, ok, first_byte: None });

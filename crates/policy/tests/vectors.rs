@@ -9,6 +9,7 @@ use policy::{
     Admission, AdmissionForm, Change, Charge, Cluster, Desk, Expect, Held, Instant, Load, Outcome,
     Report, Request, ServerId, State, Value, Why,
 };
+use proptest::prelude::*;
 use setup::{A, B, C, Stage, ask_for, at, policy, set_load, spec};
 use std::time::Duration;
 
@@ -344,4 +345,23 @@ fn k_is_a_parameter() {
     assert_eq!(stage.assign(&ask_for(1)).why, Why::Replicate);
     stage.loads(&[0, 0]);
     assert_eq!(stage.answer(&Request { at: at(2), ..ask_for(1) }).why, Why::Shrink);
+}
+
+proptest! {
+    #[test]
+    fn without_holders_extended_lard_is_the_three_cost_form(
+        steps in prop::collection::vec((0u64..6, 0u16..3, 0u64..150), 0..60),
+    ) {
+        let mut pair = ["lard-cost", "lard-ext"].map(|name| {
+            Stage::new(policy(name, &[]), &[0, 0, 0])
+        });
+        for (target, server, load) in steps {
+            let answers = pair.each_mut().map(|stage| {
+                set_load(&mut stage.cluster, ServerId(server), Load::of(load));
+                let answer = stage.assign(&ask_for(target));
+                (answer.server, answer.why, answer.expect)
+            });
+            prop_assert_eq!(answers[0], answers[1]);
+        }
+    }
 }

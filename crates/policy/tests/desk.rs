@@ -1,0 +1,159 @@
+//! What the driver adds to a policy: retries, panic, introductions, explanations; and what the
+//! policies' numbers and parameters promise.
+//!
+//! Method: a desk with a policy that writes down what it is told, or a plain one; one promise each.
+
+mod setup;
+
+use policy::{
+    Assignment, Change, Cluster, Desk, Dice, Instant, Load, Outcome, ParamError, Params, Policy,
+    Request, ServerId, Spec, State, Value, Why, entry,
+};
+use proptest::prelude::*;
+use setup::{A, B, C, ask_for, at, spec};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Always answers with the first usable server; reports changes.
+struct Witness(Sender<Change>);
+
+impl Policy for Witness {
+    fn decide(&self, _: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
+        Some(Assignment::new(*cluster.usable().first()?, Why::Rotation))
+    }
+
+    fn changed(&mut self, change: Change, _: &Cluster) {
+        self.0.send(change).expect("the test listens");
+    }
+}
+
+fn witness() -> (Box<dyn Policy>, Receiver<Change>) {
+    let (sender, told) = channel();
+    (Box::new(Witness(sender)), told)
+}
+
+fn desk(servers: usize, panic_share: f64) -> (Desk, Receiver<Change>) {
+    let (policy, told) = witness();
+    let mut desk = Desk::new(policy, Cluster::new(panic_share), 1);
+    for number in 0..servers {
+        desk.join(spec(number), State::Up, Instant::ZERO);
+    }
+    (desk, told)
+}
+
+#[test]
+fn a_retry_goes_to_the_least_loaded_server_that_did_not_fail() {
+    let (mut desk, _told) = desk(3, 0.0);
+    let _b = desk.begin(B, &ask_for(1), Load::ONE);
+    let (answer, _a) = desk.assign(&ask_for(1), &[A]).unwrap();
+    assert_eq!((answer.server, answer.why), (C, Why::Retry));
+    assert!(desk.assign(&ask_for(1), &[A, B, C]).is_none(), "all have failed it");
+}
+
+#[test]
+fn too_few_servers_up_means_that_ejections_are_ignored() {
+    let (mut desk, _told) = desk(3, 0.5);
+    desk.set_state(A, State::Ejected);
+    assert_eq!(desk.assign(&ask_for(1), &[]).unwrap().0.server, B);
+    assert!(!desk.cluster().panic(), "two of three are up");
+    desk.set_state(B, State::Down);
+    let (answer, _ticket) = desk.assign(&ask_for(1), &[]).unwrap();
+    assert_eq!((answer.server, answer.why), (A, Why::Panic));
+}
+
+#[test]
+fn a_new_policy_is_introduced_to_every_server_but_those_that_left() {
+    let (mut desk, _told) = desk(3, 0.0);
+    let ticket = desk.begin(B, &ask_for(1), Load::ONE);
+    desk.leave(B);
+    assert!(desk.cluster().server(B).is_some(), "it has work to finish");
+    let (policy, told) = witness();
+    desk.set_policy(policy);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Change::Joined(A), Change::Joined(C)]);
+    desk.finish(ticket, Outcome { at: at(1), ok: true, first_byte: None });
+    assert!(desk.cluster().server(B).is_none());
+    assert_eq!(desk.join(spec(9), State::Up, at(1)), Some(B), "the slot is free again");
+}
+
+#[test]
+fn a_state_of_left_is_leaving() {
+    let (mut desk, told) = desk(1, 0.0);
+    desk.set_state(A, State::Left);
+    assert_eq!(told.try_iter().last(), Some(Change::Left(A)));
+    assert!(desk.cluster().server(A).is_none());
+}
+
+#[test]
+fn an_explanation_changes_nothing() {
+    let mut plain = Desk::new(setup::policy("random", &[]), Cluster::new(0.0), 1);
+    let mut asked = Desk::new(setup::policy("random", &[]), Cluster::new(0.0), 1);
+    for number in 0..8 {
+        plain.join(spec(number), State::Up, Instant::ZERO);
+        asked.join(spec(number), State::Up, Instant::ZERO);
+    }
+    for _ in 0..50 {
+        let explained = asked.explain(&ask_for(1)).answer;
+        let (answer, _plain) = plain.assign(&ask_for(1), &[]).unwrap();
+        assert_eq!(explained, Some(answer));
+        assert_eq!(asked.assign(&ask_for(1), &[]).unwrap().0, answer);
+    }
+}
+
+#[test]
+fn the_mean_load_weighs_loads_with_their_time() {
+    let (mut desk, _told) = desk(1, 0.0);
+    let first = desk.begin(A, &ask_for(1), Load::ONE);
+    let second = desk.begin(A, &Request { at: at(6), ..ask_for(1) }, Load::ONE);
+    for ticket in [first, second] {
+        desk.finish(ticket, Outcome { at: at(8), ok: true, first_byte: None });
+    }
+    // 1 for six seconds, 2 for two, 0 for two.
+    let server = desk.cluster().server(A).unwrap();
+    assert!((server.load_mean(Instant::ZERO, at(10)) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn half_the_weight_feels_twice_the_load() {
+    let mut cluster = Cluster::new(0.0);
+    for weight in [2, 1] {
+        let spec = Spec { weight, ..spec(0) };
+        let id = cluster.join(spec, State::Up, Instant::ZERO).unwrap();
+        cluster.begin(id, Load::of(10), Instant::ZERO);
+    }
+    assert_eq!([A, B].map(|id| cluster.pressure(id)), [Load::of(10), Load::of(20)]);
+    cluster.set_share(A, 2, 64);
+    assert_eq!([A, B].map(|id| cluster.pressure(id)), [Load::of(20), Load::of(10)]);
+    assert_eq!(cluster.pressure(ServerId(7)), Load::MAX, "nobody can be given more");
+}
+
+#[test]
+fn a_parameter_is_refused_with_what_it_may_be() {
+    let mut params = Params::new(entry("lard").unwrap().params);
+    assert_eq!(params.set("t_high", Value::Auto), Ok(()));
+    assert_eq!(params.set("u_low", Value::Count(1)), Ok(()), "a whole number is a number");
+    for (name, value) in [
+        ("t_high", Value::Count(0)),
+        ("u_low", Value::Real(f64::NAN)),
+        ("u_low", Value::Real(1.1)),
+        ("metric", Value::Word("noise")),
+        ("max_targets", Value::Auto),
+    ] {
+        assert!(matches!(params.set(name, value), Err(ParamError::Invalid(_))), "{name}");
+    }
+    match params.set("t_hihg", Value::Count(1)) {
+        Err(ParamError::Unknown(known)) => assert!(known.contains(&"t_high")),
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn unscaled_gives_the_largest_load_that_scales_to_no_more(
+        load in 0..u64::MAX / 2, numerator in 1..1u64 << 40, denominator in 1..1u64 << 40,
+    ) {
+        let most = Load(load).unscaled(numerator, denominator);
+        prop_assert!(most.scaled(numerator, denominator) <= Load(load));
+        if most < Load(u64::MAX) {
+            prop_assert!(Load(most.0 + 1).scaled(numerator, denominator) > Load(load));
+        }
+    }
+}
