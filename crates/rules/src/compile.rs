@@ -1,11 +1,12 @@
 //! From plain rules to compiled ones, with every mistake named.
 
 use crate::index::Index;
-use crate::matcher::Rule;
+use crate::matcher::{self, Rule, Test};
+use crate::pattern::{Pattern, glob_prefix, regex_prefix};
 use crate::target::Recipe;
 use crate::{ClassNames, RuleSpec, Rules, TargetSpec};
 use globset::GlobBuilder;
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::RegexBuilder;
 
 /// Rules a switch can have at most: a bound, far above what anybody reads through.
 pub const RULES_MAX: usize = 10_000;
@@ -67,13 +68,20 @@ impl Compiler<'_> {
     fn rule(mut self) -> Rule {
         let spec = self.spec;
         self.texts();
-        let mut rule = Rule::from(spec);
-        for (item, glob) in spec.path_glob.iter().enumerate() {
-            rule.path_glob.extend(self.glob(item, glob));
+        let mut tests = matcher::tests(spec);
+        let globs = (0..).zip(&spec.path_glob).filter_map(|(item, glob)| self.glob(item, glob));
+        let globs: Vec<_> = globs.collect();
+        if !globs.is_empty() {
+            tests.push(Test::PathGlob(globs));
         }
-        for (item, regex) in spec.path_regex.iter().enumerate() {
-            rule.path_regex.extend(self.regex("path_regex", item, regex));
+        let regexes = (0..)
+            .zip(&spec.path_regex)
+            .filter_map(|(item, regex)| self.regex("path_regex", item, regex, regex_prefix(regex)));
+        let regexes: Vec<_> = regexes.collect();
+        if !regexes.is_empty() {
+            tests.push(Test::PathRegex(regexes));
         }
+        let mut rule = Rule::new(tests);
         if let Some(name) = &spec.class {
             rule.class = self.classes.class(name);
             if rule.class.is_none() {
@@ -131,9 +139,9 @@ impl Compiler<'_> {
         self.error("host", item, message, "write \"example.com\" or \"*.example.com\"");
     }
 
-    fn glob(&mut self, item: usize, glob: &str) -> Option<Regex> {
+    fn glob(&mut self, item: usize, glob: &str) -> Option<Pattern> {
         match GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build() {
-            Ok(glob) => self.regex("path_glob", item, glob.regex()),
+            Ok(built) => self.regex("path_glob", item, built.regex(), glob_prefix(glob)),
             Err(error) => {
                 let remedy = "* is any part of a segment, ** any segments, ? one character";
                 self.error("path_glob", item, error.kind().to_string(), remedy);
@@ -142,9 +150,15 @@ impl Compiler<'_> {
         }
     }
 
-    fn regex(&mut self, field: &'static str, item: usize, regex: &str) -> Option<Regex> {
+    fn regex(
+        &mut self,
+        field: &'static str,
+        item: usize,
+        regex: &str,
+        prefix: String,
+    ) -> Option<Pattern> {
         match RegexBuilder::new(regex).size_limit(PATTERN_BYTES_MAX).build() {
-            Ok(regex) => Some(regex),
+            Ok(regex) => Some(Pattern::new(prefix, regex)),
             Err(regex::Error::CompiledTooBig(_)) => {
                 self.error(field, item, "this expression is too large", "repeat fewer times");
                 None

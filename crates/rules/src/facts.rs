@@ -140,11 +140,10 @@ pub(crate) struct View<'a, F> {
 impl<'a, F: Facts> View<'a, F> {
     pub(crate) fn new(facts: &'a F) -> Self {
         let host = host_without_port(facts.host());
-        let host = if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            Cow::Owned(host.to_ascii_lowercase())
-        } else {
-            Cow::Borrowed(host)
-        };
+        // Looking at every byte without leaving early lets the compiler look at many at a time.
+        let capitals = host.bytes().fold(false, |some, byte| some | byte.is_ascii_uppercase());
+        let host =
+            if capitals { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) };
         let query = facts.query().filter(|query| !query.is_empty());
         Self { facts, host, path: facts.path(), query }
     }

@@ -16,6 +16,7 @@ mod explain;
 mod facts;
 mod index;
 mod matcher;
+mod pattern;
 mod spec;
 mod target;
 

@@ -2,27 +2,34 @@
 
 use crate::explain::Field;
 use crate::facts::View;
+use crate::pattern::Pattern;
 use crate::target::Recipe;
 use crate::{Facts, Pair, RuleSpec, Scheme};
 use policy::Class;
-use regex::bytes::Regex;
 
 /// A rule, ready to be tried.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub(crate) method: Vec<Box<str>>,
-    pub(crate) scheme: Option<Scheme>,
-    pub(crate) host: Vec<Host>,
-    pub(crate) path: Vec<Box<str>>,
-    pub(crate) path_prefix: Vec<Box<str>>,
-    pub(crate) path_suffix: Vec<Box<str>>,
-    pub(crate) path_glob: Vec<Regex>,
-    pub(crate) path_regex: Vec<Regex>,
-    pub(crate) query: Vec<Wanted>,
-    pub(crate) header: Vec<Wanted>,
-    pub(crate) cookie: Vec<Wanted>,
+    /// What it demands and nothing else, the cheapest first: most rules have one test.
+    pub(crate) tests: Vec<Test>,
     pub(crate) class: Option<Class>,
     pub(crate) recipe: Option<Recipe>,
+}
+
+/// One matcher. Any entry must fit of those that are about one thing, every one of `Wanted`.
+#[derive(Debug)]
+pub(crate) enum Test {
+    Method(Vec<Box<str>>),
+    Scheme(Scheme),
+    Host(Vec<Host>),
+    Path(Vec<Box<str>>),
+    PathPrefix(Vec<Box<str>>),
+    PathSuffix(Vec<Box<str>>),
+    Query(Vec<Wanted>),
+    Header(Vec<Wanted>),
+    Cookie(Vec<Wanted>),
+    PathGlob(Vec<Pattern>),
+    PathRegex(Vec<Pattern>),
 }
 
 /// A host that is wanted, in lower case.
@@ -49,46 +56,55 @@ enum Value {
 }
 
 impl Rule {
+    /// A rule that matches everything and decides nothing yet.
+    pub(crate) fn new(tests: Vec<Test>) -> Self {
+        Self { tests, class: None, recipe: None }
+    }
+
     /// The first matcher that does not match; `None` when the rule matches.
+    #[inline]
     pub(crate) fn miss<F: Facts>(&self, view: &View<'_, F>) -> Option<Field> {
+        self.tests.iter().find(|test| !test.fits(view)).map(Test::field)
+    }
+}
+
+impl Test {
+    fn fits<F: Facts>(&self, view: &View<'_, F>) -> bool {
         let path = view.path;
-        let any = |list: &[Box<str>], fits: &dyn Fn(&str) -> bool| {
-            list.is_empty() || list.iter().any(|entry| fits(entry))
-        };
-        let found = |list: &[Regex]| {
-            list.is_empty() || list.iter().any(|regex| regex.is_match(path.as_bytes()))
-        };
-        if !any(&self.method, &|method| method == view.facts.method()) {
-            return Some(Field::Method);
+        match self {
+            Self::Method(list) => list.iter().any(|method| **method == *view.facts.method()),
+            Self::Scheme(scheme) => *scheme == view.facts.scheme(),
+            Self::Host(list) => list.iter().any(|host| host.fits(&view.host)),
+            Self::Path(list) => list.iter().any(|exact| **exact == *path),
+            Self::PathPrefix(list) => list.iter().any(|prefix| path.starts_with(&**prefix)),
+            Self::PathSuffix(list) => list.iter().any(|suffix| path.ends_with(&**suffix)),
+            Self::PathGlob(list) | Self::PathRegex(list) => {
+                list.iter().any(|pattern| pattern.is_match(path))
+            }
+            Self::Query(list) => list.iter().all(|wanted| wanted.in_query(view)),
+            Self::Header(list) => {
+                list.iter().all(|wanted| wanted.fits(view.facts.field(&wanted.name)))
+            }
+            Self::Cookie(list) => {
+                list.iter().all(|wanted| wanted.fits(view.facts.cookie(&wanted.name)))
+            }
         }
-        if self.scheme.is_some_and(|scheme| scheme != view.facts.scheme()) {
-            return Some(Field::Scheme);
+    }
+
+    fn field(&self) -> Field {
+        match self {
+            Self::Method(_) => Field::Method,
+            Self::Scheme(_) => Field::Scheme,
+            Self::Host(_) => Field::Host,
+            Self::Path(_) => Field::Path,
+            Self::PathPrefix(_) => Field::PathPrefix,
+            Self::PathSuffix(_) => Field::PathSuffix,
+            Self::Query(_) => Field::Query,
+            Self::Header(_) => Field::Header,
+            Self::Cookie(_) => Field::Cookie,
+            Self::PathGlob(_) => Field::PathGlob,
+            Self::PathRegex(_) => Field::PathRegex,
         }
-        if !self.host.is_empty() && !self.host.iter().any(|host| host.fits(&view.host)) {
-            return Some(Field::Host);
-        }
-        if !any(&self.path, &|exact| exact == path) {
-            return Some(Field::Path);
-        }
-        if !any(&self.path_prefix, &|prefix| path.starts_with(prefix)) {
-            return Some(Field::PathPrefix);
-        }
-        if !any(&self.path_suffix, &|suffix| path.ends_with(suffix)) {
-            return Some(Field::PathSuffix);
-        }
-        if !self.query.iter().all(|wanted| wanted.in_query(view)) {
-            return Some(Field::Query);
-        }
-        if !self.header.iter().all(|wanted| wanted.fits(view.facts.field(&wanted.name))) {
-            return Some(Field::Header);
-        }
-        if !self.cookie.iter().all(|wanted| wanted.fits(view.facts.cookie(&wanted.name))) {
-            return Some(Field::Cookie);
-        }
-        if !found(&self.path_glob) {
-            return Some(Field::PathGlob);
-        }
-        (!found(&self.path_regex)).then_some(Field::PathRegex)
     }
 }
 
@@ -150,26 +166,29 @@ fn wildcard(pieces: &[Box<[u8]>], text: &[u8]) -> bool {
     rest.ends_with(last)
 }
 
-impl From<&RuleSpec> for Rule {
-    /// Everything that cannot fail; globs, expressions, class and recipe are left empty.
-    fn from(spec: &RuleSpec) -> Self {
-        let boxed =
-            |list: &[String]| list.iter().map(|entry| entry.as_str().into()).collect::<Vec<_>>();
-        let wanted = |list: &[Pair]| list.iter().map(Wanted::new).collect::<Vec<_>>();
-        Self {
-            method: boxed(&spec.method),
-            scheme: spec.scheme,
-            host: spec.host.iter().map(|host| Host::new(host)).collect(),
-            path: boxed(&spec.path),
-            path_prefix: boxed(&spec.path_prefix),
-            path_suffix: boxed(&spec.path_suffix),
-            path_glob: Vec::new(),
-            path_regex: Vec::new(),
-            query: wanted(&spec.query),
-            header: wanted(&spec.header),
-            cookie: wanted(&spec.cookie),
-            class: None,
-            recipe: None,
+/// The tests of a rule that compare texts: globs and expressions, which may be wrong, go behind.
+pub(crate) fn tests(spec: &RuleSpec) -> Vec<Test> {
+    let mut tests = Vec::new();
+    let mut texts = |list: &[String], test: fn(Vec<Box<str>>) -> Test| {
+        if !list.is_empty() {
+            tests.push(test(list.iter().map(|text| text.as_str().into()).collect()));
         }
+    };
+    texts(&spec.path, Test::Path);
+    texts(&spec.path_prefix, Test::PathPrefix);
+    texts(&spec.path_suffix, Test::PathSuffix);
+    texts(&spec.method, Test::Method);
+    tests.extend(spec.scheme.map(Test::Scheme));
+    if !spec.host.is_empty() {
+        tests.push(Test::Host(spec.host.iter().map(|host| Host::new(host)).collect()));
     }
+    let mut pairs = |list: &[Pair], test: fn(Vec<Wanted>) -> Test| {
+        if !list.is_empty() {
+            tests.push(test(list.iter().map(Wanted::new).collect()));
+        }
+    };
+    pairs(&spec.query, Test::Query);
+    pairs(&spec.header, Test::Header);
+    pairs(&spec.cookie, Test::Cookie);
+    tests
 }

@@ -121,7 +121,8 @@ proptest! {
         noise in "[x-z]=[0-9]{1,3}",
     ) {
         let rules = rules("host+path+query:a,b,c,d");
-        let mut parts: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut parts: Vec<_> =
+            pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let url = format!("http://h/p?{}", parts.join("&"));
         parts.reverse();
         parts.insert(parts.len() / 2, noise);
