@@ -215,7 +215,7 @@ impl Conn {
             // Chunks are staged whole, content without chunks goes out from where it lies.
             let until = if answer.chunked { answer.written } else { limit };
             let out_left = self.out.len() - self.out_written;
-            if out_left == 0 && answer.written == until {
+            if out_left == 0 && answer.written >= until {
                 let cut = answer.cut.is_some_and(|cut| answer.written >= cut);
                 return if cut || answer.ended { Flushed::Done } else { Flushed::Starved };
             }

@@ -3,6 +3,9 @@
 //! Cao and Irani, *Cost-Aware WWW Proxy Caching Algorithms*, USITS 1997. A target is worth
 //! `H = L + cost / size`, where `L` is the worth of what was evicted last: it rises with time, so
 //! that what is not used again ages without being touched. Equal worths leave in order of last use.
+//!
+//! A use only raises a target's worth, so the heap may remember an old, lower one: it is corrected
+//! when it comes up for eviction. Thus a use takes constant time, and the order is the same.
 
 use super::{Index, TARGETS_MAX};
 use policy::TargetId;
@@ -18,19 +21,20 @@ pub enum GdsCost {
     Size,
 }
 
+/// Bits of the worth, which is no negative number: such bits compare as the numbers do. Then the
+/// serial number of the last use.
+type Rank = (u64, u64);
+
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     target: TargetId,
     bytes: u64,
-    /// Bits of the worth, which is no negative number: such bits compare as the numbers do.
-    worth: u64,
-    /// Serial number of its last use.
-    used: u64,
+    rank: Rank,
     /// Where it stands in the heap.
     place: u32,
 }
 
-/// A cache that evicts the target of least worth. Every operation takes logarithmic time.
+/// A cache that evicts the target of least worth. A use takes constant time, all else logarithmic.
 #[derive(Clone, Debug)]
 pub struct Gds {
     capacity_bytes: u64,
@@ -42,8 +46,8 @@ pub struct Gds {
     index: Index,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// A binary heap of slots, the least worth first.
-    heap: Vec<u32>,
+    /// A binary heap of slots, the least rank first, where a rank may be that of an earlier use.
+    heap: Vec<(Rank, u32)>,
 }
 
 impl Gds {
@@ -65,12 +69,7 @@ impl Gds {
     /// See [`super::Cache::touch`].
     pub fn touch(&mut self, target: TargetId) -> bool {
         let Some(slot) = self.index.find(target) else { return false };
-        let (worth, used) = self.appraise(self.slots[slot as usize].bytes);
-        let kept = &mut self.slots[slot as usize];
-        (kept.worth, kept.used) = (worth, used);
-        // A use never lowers the worth.
-        let place = kept.place as usize;
-        self.sink(place);
+        self.slots[slot as usize].rank = self.appraise(self.slots[slot as usize].bytes);
         true
     }
 
@@ -81,14 +80,20 @@ impl Gds {
             return false;
         }
         while self.bytes > self.capacity_bytes - bytes || self.heap.len() >= TARGETS_MAX {
-            let least = self.slots[self.heap[0] as usize];
-            self.floor = f64::from_bits(least.worth);
+            let (rank, slot) = self.heap[0];
+            let least = self.slots[slot as usize];
+            if rank < least.rank {
+                self.heap[0].0 = least.rank;
+                self.sink(0);
+                continue;
+            }
+            self.floor = f64::from_bits(rank.0);
             self.remove(least.target);
             evicted.push(least.target);
         }
-        let (worth, used) = self.appraise(bytes);
+        let rank = self.appraise(bytes);
         let place = u32::try_from(self.heap.len()).expect("fewer than 2^32 targets fit in memory");
-        let kept = Slot { target, bytes, worth, used, place };
+        let kept = Slot { target, bytes, rank, place };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = kept;
@@ -99,7 +104,7 @@ impl Gds {
                 (self.slots.len() - 1) as u32
             }
         };
-        self.heap.push(slot);
+        self.heap.push((rank, slot));
         self.rise(place as usize);
         self.index.insert(target, slot);
         self.bytes += bytes;
@@ -111,7 +116,7 @@ impl Gds {
         let Some(slot) = self.index.remove(target) else { return false };
         let place = self.slots[slot as usize].place as usize;
         self.heap.swap_remove(place);
-        if let Some(moved) = self.heap.get(place) {
+        if let Some((_, moved)) = self.heap.get(place) {
             self.slots[*moved as usize].place = place as u32;
             let place = self.rise(place);
             self.sink(place);
@@ -136,8 +141,8 @@ impl Gds {
         self.index.len()
     }
 
-    /// The worth of a target of `bytes` that is used now, and the number of this use.
-    fn appraise(&mut self, bytes: u64) -> (u64, u64) {
+    /// The rank of a target of `bytes` that is used now.
+    fn appraise(&mut self, bytes: u64) -> Rank {
         self.serial += 1;
         let gain = match self.cost {
             GdsCost::One => 1.0 / bytes.max(1) as f64,
@@ -146,15 +151,14 @@ impl Gds {
         ((self.floor + gain).to_bits(), self.serial)
     }
 
-    fn rank(&self, place: usize) -> (u64, u64) {
-        let slot = &self.slots[self.heap[place] as usize];
-        (slot.worth, slot.used)
+    fn rank(&self, place: usize) -> Rank {
+        self.heap[place].0
     }
 
     fn swap(&mut self, a: usize, b: usize) {
         self.heap.swap(a, b);
-        self.slots[self.heap[a] as usize].place = a as u32;
-        self.slots[self.heap[b] as usize].place = b as u32;
+        self.slots[self.heap[a].1 as usize].place = a as u32;
+        self.slots[self.heap[b].1 as usize].place = b as u32;
     }
 
     /// Moves what stands at `place` towards the root as far as its rank demands.

@@ -1,8 +1,8 @@
 //! An origin over real sockets: what a client sees of its HTTP. Every origin listens on a port from
 //! the kernel and is shut down at the end of its test.
 
-use crate::support::{LIMIT, Running};
-use origin::{Config, content};
+use crate::support::{Client, LIMIT, Running};
+use origin::{Config, Origin, content};
 use policy::TargetId;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -228,21 +228,25 @@ fn a_shutdown_finishes_what_is_in_progress_and_closes_the_rest() {
 #[test]
 fn a_port_in_use_is_one_clear_sentence() {
     let origin = Running::start(instantly());
-    let error = origin::Origin::bind(Config { listen: origin.addr, ..instantly() }).err().unwrap();
+    let error = Origin::bind(Config { listen: origin.addr, ..instantly() }).err().unwrap();
     let text = error.to_string();
     assert!(text.starts_with(&format!("cannot listen on {}: ", origin.addr)), "{text}");
 }
 
 #[test]
 fn a_crowd_that_comes_at_once_is_let_in_to_the_last() {
-    let origin = Running::start(instantly());
-    let mut crowd: Vec<_> = (0..400).map(|_| origin.client()).collect();
+    // They wait in the kernel's queue before the first is accepted.
+    let origin = Origin::bind(instantly()).unwrap();
+    let mut crowd: Vec<_> = (0..300).map(|_| Client::new(origin.addr())).collect();
     for client in &mut crowd {
         client.send("GET /bytes/100 HTTP/1.1\r\nHost: a.example\r\n\r\n");
     }
+    let start = Instant::now();
+    let origin = Running::serve(origin);
     for client in &mut crowd {
         assert_eq!(client.response("GET").unwrap().body.len(), 100);
     }
+    assert!(start.elapsed() < Duration::from_secs(3), "they do not wait for the next sweep");
     drop(crowd);
     let status = origin.wait("their end", |status| status["connections"] == 1);
     assert!(

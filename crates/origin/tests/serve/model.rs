@@ -96,7 +96,8 @@ fn a_miss_takes_as_long_as_the_disk_formula_says() {
 
 #[test]
 fn a_disk_bound_origin_serves_as_many_as_the_formula_says() {
-    let (scale, requests, clients) = (0.1, 200, 8);
+    // So many clients that the disk has a tenth of a second of work while they take their time.
+    let (scale, requests, clients) = (0.1, 400, 40);
     let origin = Running::start(scaled(scale));
     let start = Instant::now();
     std::thread::scope(|scope| {

@@ -22,7 +22,11 @@ pub struct Running {
 impl Running {
     /// Starts one.
     pub fn start(config: Config) -> Self {
-        let origin = Origin::bind(config).unwrap();
+        Self::serve(Origin::bind(config).unwrap())
+    }
+
+    /// Lets one answer that listens already.
+    pub fn serve(origin: Origin) -> Self {
         let addr = origin.addr();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
