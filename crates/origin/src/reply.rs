@@ -122,8 +122,9 @@ mod tests {
         let mut out = Vec::new();
         emit(&head, &date::format(784_111_777), &mut out);
         let text = "HTTP/1.1 200 OK\r\nServer: baton-origin\r\n\
-            Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: text/plain\r\nContent-Length: 1234567890\r\n\
-            Cache-Status: o1; fwd=miss; collapsed\r\nConnection: close\r\n\r\n";
+            Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Type: text/plain\r\n\
+            Content-Length: 1234567890\r\nCache-Status: o1; fwd=miss; collapsed\r\n\
+            Connection: close\r\n\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), text);
     }
 
