@@ -56,7 +56,8 @@ pub struct Part {
     pub end: Option<Timeline>,
 }
 
-/// Something that will have happened at a known time: to be handed to [`Node::step`] then.
+/// Something that will have happened at a known time: to be handed to [`crate::Node::step`]
+/// then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake(pub(crate) Stage, pub(crate) u32);
 
