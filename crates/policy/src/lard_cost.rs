@@ -41,15 +41,7 @@ impl LardCost {
 impl Policy for LardCost {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
         let mapped = self.mapped(request.target, cluster);
-        let stays = |id: ServerId| cluster.load(id) <= self.costs.load_stay(id, cluster);
-        let server = match mapped {
-            // The guard's own argument saves comparing sixteen costs on nearly every request.
-            Some(id) if stays(id) => id,
-            _ => {
-                let usable = cluster.usable().iter().copied();
-                self.costs.cheapest(usable, |id| Some(id) == mapped, cluster)?
-            }
-        };
+        let server = self.costs.best(mapped.as_slice(), cluster)?;
         let (why, expect) = match mapped {
             Some(id) if id == server => (Why::Affinity, Expect::Hit),
             Some(_) => (Why::SpillOverload, Expect::Miss),

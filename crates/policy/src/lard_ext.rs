@@ -73,8 +73,7 @@ impl LardExt {
     }
 
     fn first(&self, mapped: &[ServerId], cluster: &Cluster) -> Option<Assignment> {
-        let usable = cluster.usable().iter().copied();
-        let server = self.costs.cheapest(usable, |id| mapped.contains(&id), cluster)?;
+        let server = self.costs.best(mapped, cluster)?;
         let (why, expect) = if mapped.contains(&server) {
             (Why::Affinity, Expect::Hit)
         } else if mapped.iter().any(|id| cluster.is_usable(*id)) {
