@@ -250,6 +250,19 @@ fn included_files_add_their_tables_in_the_order_of_their_names() {
 }
 
 #[test]
+fn a_token_is_read_from_a_file_beside_the_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    let admin = "[admin]\naddress = \"127.0.0.1:9\"\ntoken_file = \"token\"\n";
+    write("baton.toml", &format!("{BASE}{admin}"));
+    let load = || Config::load(&directory.path().join("baton.toml"), &[]);
+    let error = load().unwrap_err().to_string();
+    assert!(error.contains("baton.toml:7:14: cannot read token: "), "{error}");
+    write("token", "0123456789abcdef\n");
+    assert_eq!(load().unwrap().config.admin.tcp.unwrap().1.expose(), "0123456789abcdef");
+}
+
+#[test]
 fn a_server_that_cannot_be_resolved_is_one_sentence() {
     let config = config("[listen.a]\naddress = \":1\"\n[server.a]\naddress = \"127.0.0.1:5\"\n");
     assert_eq!(config.servers[0].resolve().unwrap().to_string(), "127.0.0.1:5");

@@ -18,15 +18,20 @@ pub(crate) struct Builder<'a> {
     pub(crate) document: &'a mut Document,
     pub(crate) problems: Vec<Problem>,
     pub(crate) classes: ClassNames,
-    files: bool,
+    /// What paths are relative to; `None`: files are not read.
+    directory: Option<&'a Path>,
 }
 
 /// The configuration, unless something is missing without which there is none. Whether it may be
 /// used, the problems say.
-pub(crate) fn build(document: &mut Document, env: Env<'_>, files: bool) -> Option<Config> {
+pub(crate) fn build(
+    document: &mut Document,
+    env: Env<'_>,
+    directory: Option<&Path>,
+) -> Option<Config> {
     let classes = ClassNames::default();
     let problems = std::mem::take(&mut document.problems);
-    let mut builder = Builder { document, problems, classes, files };
+    let mut builder = Builder { document, problems, classes, directory };
     let config = builder.config(env);
     document.problems = builder.problems;
     config
@@ -192,10 +197,8 @@ impl Builder<'_> {
 
     /// The content of a file that holds a secret, where files may be read.
     pub(crate) fn secret_file(&self, path: &Path) -> Result<String, String> {
-        if !self.files {
-            return Err("files are not read here".to_owned());
-        }
-        std::fs::read_to_string(path).map_err(|error| error.to_string())
+        let directory = self.directory.ok_or("files are not read here")?;
+        std::fs::read_to_string(directory.join(path)).map_err(|error| error.to_string())
     }
 }
 

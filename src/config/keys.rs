@@ -292,7 +292,8 @@ const ADMIN: &[Key] = &[
     key("address", Text, Unset("no TCP"), "Also listen on `ADDRESS:PORT`; needs a token."),
     key("token", Text, Unset("none"), "Who asks by TCP must send it: `Authorization: Bearer \
         TOKEN`. At least 16 characters; better \"${BATON_TOKEN}\" than in the file."),
-    key("token_file", Text, Unset("none"), "A file that holds the token."),
+    key("token_file", Text, Unset("none"), "A file that holds the token, \
+        relative to this one."),
 ];
 
 #[rustfmt::skip]

@@ -100,10 +100,10 @@ impl<'a> Loading<'a> {
         if let Some(source) = file {
             self.file(source);
         }
-        let files = self.directory.is_some();
         let readable = self.document.problems.iter().all(|p| p.gravity != Gravity::Error);
         let unread = !readable && self.document.is_empty();
-        let config = if unread { None } else { build(&mut self.document, self.env, files) };
+        let directory = self.directory.as_deref();
+        let config = if unread { None } else { build(&mut self.document, self.env, directory) };
         let mut problems = std::mem::take(&mut self.document.problems);
         for problem in &mut problems {
             // What is missing altogether is missing in the file.
