@@ -19,7 +19,8 @@ pub fn raise_descriptors(connections: usize) {
     }
     let wanted = needed.min(hard);
     // A refusal leaves the old limit, which is then the one to report.
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
+    let raised =
+        setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
     let got = if raised.is_ok() { wanted } else { now.current.unwrap_or(0) };
     if got < needed {
         eprintln!(

@@ -50,7 +50,9 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
         status.replies.client_error,
         status.replies.server_error
     ));
-    out.push_str("server               state      weight    load  queued       ok  failed  p90 ms\n");
+    out.push_str(
+        "server               state      weight    load  queued       ok  failed  p90 ms\n",
+    );
     for report in servers {
         let server = &report.server;
         let p90 = server.duration.quantile_s(0.9);

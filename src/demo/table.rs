@@ -130,8 +130,15 @@ mod tests {
             serde_json::from_str(&json("t", 4, &[row("lard", 1.0, 0.5)])).unwrap();
         assert_eq!(value["servers"], 4);
         for key in [
-            "policy", "requests", "failed", "throughput_rps", "hit_ratio", "p50_ms", "p90_ms",
-            "p99_ms", "imbalance",
+            "policy",
+            "requests",
+            "failed",
+            "throughput_rps",
+            "hit_ratio",
+            "p50_ms",
+            "p90_ms",
+            "p99_ms",
+            "imbalance",
         ] {
             assert!(!value["policies"][0][key].is_null(), "{key}");
         }

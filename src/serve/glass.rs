@@ -148,27 +148,28 @@ impl Glass {
 
     fn decision(&self, record: &Record) -> DecisionView {
         let live = live_of(self);
+        let tally = &record.tally;
         let ms = |us: u64| us as f64 / 1000.0;
         DecisionView {
-            at_unix_ms: self.unix_ms(record.at),
+            at_unix_ms: self.unix_ms(tally.at),
             method: record.method.text().into_owned(),
             host: record.host.text().into_owned(),
             path: record.path.text().into_owned(),
             policy: live.policy.to_string(),
-            class: live.rules.classes().name(record.class).to_owned(),
-            target_hash: format!("{:016x}", record.target.0),
-            server: record.why.map(|_| record.server.text().into_owned()),
-            reason: record.why.map_or("-", Why::name).to_owned(),
-            load_chosen: record.load_chosen.as_f64(),
-            load_least: record.load_least.as_f64(),
-            expect: record.expect.name().to_owned(),
-            attempts: record.attempts,
-            queue_ms: ms(record.queue_us),
-            connect_ms: ms(record.connect_us),
-            first_byte_ms: (record.first_byte_us > 0).then(|| ms(record.first_byte_us)),
-            total_ms: ms(record.total_us),
-            status: (record.status > 0).then_some(record.status),
-            end: record.cause.code().to_owned(),
+            class: live.rules.classes().name(tally.class).to_owned(),
+            target_hash: format!("{:016x}", tally.target.0),
+            server: tally.why.map(|_| record.server.text().into_owned()),
+            reason: tally.why.map_or("-", Why::name).to_owned(),
+            load_chosen: tally.load_chosen.as_f64(),
+            load_least: tally.load_least.as_f64(),
+            expect: tally.expect.name().to_owned(),
+            attempts: tally.attempts,
+            queue_ms: ms(tally.queue_us),
+            connect_ms: ms(tally.connect_us),
+            first_byte_ms: (tally.first_byte_us > 0).then(|| ms(tally.first_byte_us)),
+            total_ms: ms(tally.total_us),
+            status: (tally.status > 0).then_some(tally.status),
+            end: tally.cause.code().to_owned(),
         }
     }
 }

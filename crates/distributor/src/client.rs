@@ -187,7 +187,7 @@ impl Client {
         let mut sent = 0;
         poll_fn(|cx| {
             while sent < bytes.len() {
-                match self.socket.poll_write(cx, &bytes[sent..], &[]) {
+                match self.socket.poll_write(cx, &bytes[sent..], &[], false) {
                     Poll::Ready(Ok(count)) => sent += count,
                     Poll::Ready(Err(_)) => return Poll::Ready(false),
                     Poll::Pending if self.watch.expired(cx) => return Poll::Ready(false),

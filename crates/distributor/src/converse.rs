@@ -21,6 +21,10 @@ use wire::http::{Framing, RequestContext, ResponseHead, Slots, Version, emit, re
 /// takes both; above, a gathering write is cheaper than the copy.
 const JOINED_BYTES_MAX: usize = 4096;
 
+/// Bytes of a reply that are read to find its head. The rest of a large body goes by splice, and
+/// what is read here is copied twice.
+const FIRST_READ_BYTES: usize = 16 * 1024;
+
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
@@ -120,9 +124,9 @@ impl<'e> Conversation<'e> {
             let spare = self.down.as_mut().map(Pump::unsent).unwrap_or_default();
             let (upstream, exchange) = (self.upstream, self.exchange);
             let moved = tunnel::run(client, upstream, spare, worker, timeouts.tunnel).await;
-            exchange.record.bytes_in += moved.up;
-            exchange.record.bytes_out += moved.down;
-            exchange.record.cause = Cause::Tunnel;
+            exchange.tally.bytes_in += moved.up;
+            exchange.tally.bytes_out += moved.down;
+            exchange.tally.cause = Cause::Tunnel;
             return Ok(After::Close);
         }
         Ok(self.end(client, worker, backend))
@@ -191,7 +195,7 @@ impl<'e> Conversation<'e> {
     ) -> Poll<Result<(), Failure>> {
         while self.head_sent < self.exchange.head.len() {
             let rest = &self.exchange.head[self.head_sent..];
-            match ready!(self.upstream.socket.poll_write(cx, rest, &[])) {
+            match ready!(self.upstream.socket.poll_write(cx, rest, &[], false)) {
                 Ok(count) => {
                     self.head_sent += count;
                     *progress = true;
@@ -222,7 +226,7 @@ impl<'e> Conversation<'e> {
 
     fn poll_interim(&mut self, cx: &mut Context<'_>, client: &mut Client) {
         while !self.interim.is_empty() {
-            match client.socket.poll_write(cx, &self.interim, &[]) {
+            match client.socket.poll_write(cx, &self.interim, &[], false) {
                 Poll::Ready(Ok(count)) => drop(self.interim.drain(..count)),
                 // A client that is gone is noticed at the final reply.
                 Poll::Ready(Err(_)) => self.interim.clear(),
@@ -241,7 +245,8 @@ impl<'e> Conversation<'e> {
         let mut scratch = worker.scratch.borrow_mut();
         let have = self.partial.len();
         scratch[..have].copy_from_slice(&self.partial);
-        let count = match ready!(self.upstream.socket.poll_read(cx, &mut scratch[have..])) {
+        let room = &mut scratch[have..(have + FIRST_READ_BYTES).min(SCRATCH_BYTES)];
+        let count = match ready!(self.upstream.socket.poll_read(cx, room)) {
             Ok(count) if count > 0 => count,
             _ => {
                 let stale = self.upstream.reused && have == 0;
@@ -302,8 +307,8 @@ impl<'e> Conversation<'e> {
     ) -> Result<(), Failure> {
         let exchange = &mut *self.exchange;
         let live = &exchange.live;
-        let since = worker.shared.clock.now().since(exchange.record.at);
-        exchange.record.first_byte_us = micros(since).max(1);
+        let since = worker.shared.clock.now().since(exchange.tally.at);
+        exchange.tally.first_byte_us = micros(since).max(1);
         self.upgraded = head.is_upgrade();
         self.close = !exchange.keep_alive || worker.stopping.get() || !self.up.done();
         let edit = match (head.body, exchange.version) {
@@ -342,12 +347,16 @@ impl<'e> Conversation<'e> {
             out.extend_from_slice(body);
             body = &[];
         }
-        let count = match client.socket.poll_write(cx, &out, body) {
+        // A full buffer of a body that goes on: the rest is there already, so let the kernel make
+        // one packet of both.
+        let more = rest.len() + head.head_bytes >= FIRST_READ_BYTES && !down.ended();
+        down.set_corked(more);
+        let count = match client.socket.poll_write(cx, &out, body, more) {
             Poll::Ready(Ok(count)) => count,
             Poll::Ready(Err(_)) => return Err(Failure::of(Cause::ClientData)),
             Poll::Pending => 0,
         };
-        exchange.record.status = head.status;
+        exchange.tally.status = head.status;
         down.moved = count as u64;
         down.owe(&out[count.min(out.len())..]);
         down.owe(&body[count.saturating_sub(out.len())..]);
@@ -395,11 +404,11 @@ impl<'e> Conversation<'e> {
 
     fn count(&mut self, worker: &Worker) {
         self.up.close(worker);
-        self.exchange.record.bytes_in = self.up.moved;
+        self.exchange.tally.bytes_in = self.up.moved;
         let mut spliced = self.up.spliced;
         if let Some(down) = &mut self.down {
             down.close(worker);
-            self.exchange.record.bytes_out = down.moved;
+            self.exchange.tally.bytes_out = down.moved;
             spliced += down.spliced;
         }
         worker.counters().bytes_spliced.add(spliced);
@@ -407,7 +416,7 @@ impl<'e> Conversation<'e> {
 
     /// The reply is delivered: both connections may serve again.
     fn end(mut self, client: &mut Client, worker: &Worker, backend: &Arc<Backend>) -> After {
-        self.exchange.record.cause = Cause::Complete;
+        self.exchange.tally.cause = Cause::Complete;
         let whole = self.up.done() && !self.up_broken;
         let clean = self.down.as_ref().is_some_and(|down| down.excess.is_empty());
         if self.server_stays && whole && clean && !worker.stopping.get() {

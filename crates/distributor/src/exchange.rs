@@ -4,13 +4,13 @@ use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::Cause;
 use crate::facts::Asked;
-use crate::journal::{Record, Short, Texts, write_combined, write_json};
+use crate::journal::{Short, Tally, Texts, write_combined, write_json};
 use crate::place::Place;
 use crate::pool::connect;
 use crate::settings::AccessFormat;
 use crate::shared::{Backend, Live};
 use crate::worker::{Mine, Worker};
-use policy::{Expect, Load, Outcome, Request, ServerId};
+use policy::{Expect, Outcome, Request, ServerId};
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::http::emit::{ErrorEdit, RequestEdit, RequestId};
@@ -51,7 +51,10 @@ pub(crate) struct Exchange {
     /// Whether the client learns the end of the reply by the end of its connection alone.
     pub(crate) until_close: bool,
     route: usize,
-    pub(crate) record: Record,
+    pub(crate) tally: Tally,
+    host: Short<64>,
+    /// The server that was chosen last.
+    server: Option<ServerId>,
 }
 
 impl Exchange {
@@ -85,29 +88,9 @@ impl Exchange {
             id,
             until_close: false,
             route: live.route(client.entrance, verdict.rule),
-            record: Record {
-                at,
-                method: Short::cut(head.method_name.as_bytes()),
-                host: Short::cut(head.authority.unwrap_or("").as_bytes()),
-                path: Short::cut(head.target.as_bytes()),
-                client: Some(client.peer),
-                class,
-                target: verdict.target,
-                server: Short::cut(b"-"),
-                why: None,
-                load_chosen: Load::ZERO,
-                load_least: Load::ZERO,
-                expect: Expect::Unknown,
-                attempts: 0,
-                queue_us: 0,
-                connect_us: 0,
-                first_byte_us: 0,
-                total_us: 0,
-                status: 0,
-                cause: Cause::ClientRequest,
-                bytes_in: 0,
-                bytes_out: 0,
-            },
+            tally: Tally::new(&question, client.peer),
+            host: Short::cut(head.authority.unwrap_or("").as_bytes()),
+            server: None,
             live,
         }
     }
@@ -136,7 +119,7 @@ impl Exchange {
             let result = self.attempt(client, worker, &place.backend).await;
             let failure = match result {
                 Ok(after) => {
-                    self.settle(place, self.record.status < 500, worker);
+                    self.settle(place, self.tally.status < 500, worker);
                     return after;
                 }
                 Err(failure) => failure,
@@ -148,7 +131,7 @@ impl Exchange {
             }
             self.settle(place, !failure.blames_server(), worker);
             if failure.reply_begun {
-                self.record.cause = failure.cause;
+                self.tally.cause = failure.cause;
                 return if self.until_close { After::Reset } else { After::Close };
             }
             avoid.push(server);
@@ -161,14 +144,14 @@ impl Exchange {
 
     /// Writes into the record who was chosen and why.
     fn note(&mut self, place: &Place<'_>, worker: &Worker) {
-        let record = &mut self.record;
-        record.attempts += 1;
-        record.server = Short::cut(place.backend.name.as_bytes());
-        record.why = Some(place.assignment.why);
-        record.expect = place.assignment.expect;
-        record.load_chosen = place.load_chosen;
-        record.load_least = place.load_least;
-        record.queue_us += micros(place.queued);
+        let tally = &mut self.tally;
+        tally.attempts += 1;
+        self.server = Some(place.backend.id);
+        tally.why = Some(place.assignment.why);
+        tally.expect = place.assignment.expect;
+        tally.load_chosen = place.load_chosen;
+        tally.load_least = place.load_least;
+        tally.queue_us += micros(place.queued);
         worker.counters().decisions[place.assignment.why.index()].add(1);
         let counters = place.backend.counters.of(worker.index);
         counters.classes[self.question.class.index()].add(1);
@@ -200,7 +183,7 @@ impl Exchange {
         client.watch.arm(self.live.settings.timeouts.connect);
         let before = worker.shared.clock.now();
         let connected = connect(backend, &client.watch).await;
-        self.record.connect_us += micros(worker.shared.clock.now().since(before));
+        self.tally.connect_us += micros(worker.shared.clock.now().since(before));
         let upstream = connected.map_err(|_| Failure::connect())?;
         Conversation::new(self, upstream).run(client, worker, backend).await
     }
@@ -225,21 +208,21 @@ impl Exchange {
     /// Gives the place back and counts what the server did.
     fn settle(&mut self, place: Place<'_>, ok: bool, worker: &Worker) {
         let now = worker.shared.clock.now();
-        let record = &self.record;
-        let first_byte = (record.first_byte_us > 0)
-            .then(|| core::time::Duration::from_micros(record.first_byte_us));
-        if record.status > 0 {
+        let tally = &self.tally;
+        let first_byte = (tally.first_byte_us > 0)
+            .then(|| core::time::Duration::from_micros(tally.first_byte_us));
+        if tally.status > 0 {
             let counters = place.backend.counters.of(worker.index);
             counters.answered.add(1);
-            counters.bytes_to.add(record.bytes_in);
-            counters.bytes_from.add(record.bytes_out);
-            counters.first_byte.record(record.first_byte_us);
-            counters.duration.record(micros(now.since(record.at)));
-            if record.status >= 500 {
+            counters.bytes_to.add(tally.bytes_in);
+            counters.bytes_from.add(tally.bytes_out);
+            counters.first_byte.record(tally.first_byte_us);
+            counters.duration.record(micros(now.since(tally.at)));
+            if tally.status >= 500 {
                 counters.errors.add(1);
             }
             // A gateway error speaks of the server's own trouble; 500 may be one bad page.
-            if matches!(record.status, 502..=504) {
+            if matches!(tally.status, 502..=504) {
                 place.backend.observed(false);
             } else if ok {
                 place.backend.observed(true);
@@ -265,10 +248,10 @@ impl Exchange {
             Cause::BadRequest => (400, "the body of the request is malformed"),
             _ => (502, "the server closed the connection before it answered"),
         };
-        self.record.cause = cause;
-        self.record.status = status;
+        self.tally.cause = cause;
+        self.tally.status = status;
         if cause == Cause::ClientRequest {
-            self.record.status = 0;
+            self.tally.status = 0;
             return After::Close;
         }
         let unread = !self.framing.is_empty();
@@ -284,7 +267,7 @@ impl Exchange {
         let mut out = worker.buffer();
         emit::error(status, why.unwrap_or(reason), &edit, &mut out);
         let sent = client.send(&out, self.live.settings.timeouts.body).await;
-        self.record.bytes_out = out.len() as u64;
+        self.tally.bytes_out = out.len() as u64;
         worker.recycle(out);
         match (sent, close) {
             (true, false) => After::KeepAlive,
@@ -294,35 +277,47 @@ impl Exchange {
     }
 
     fn write_down(&mut self, worker: &Worker) {
-        let record = &mut self.record;
-        record.total_us = micros(worker.shared.clock.now().since(record.at));
+        let tally = &mut self.tally;
+        tally.total_us = micros(worker.shared.clock.now().since(tally.at));
         let counters = worker.counters();
-        counters.causes[record.cause as usize].add(1);
-        counters.bytes_in.add(record.bytes_in);
-        counters.bytes_out.add(record.bytes_out);
-        if record.cause.code().starts_with('P') && self.live.version != worker.live().version {
+        counters.causes[tally.cause as usize].add(1);
+        counters.bytes_in.add(tally.bytes_in);
+        counters.bytes_out.add(tally.bytes_out);
+        if tally.cause.code().starts_with('P') && self.live.version != worker.live().version {
             counters.cut_by_reload.add(1);
         }
-        if record.status > 0 {
-            counters.statuses[usize::from(record.status / 100).clamp(1, 5) - 1].add(1);
+        if tally.status > 0 {
+            counters.statuses[usize::from(tally.status / 100).clamp(1, 5) - 1].add(1);
         }
         let route = self.live.routes[self.route].counters.of(worker.index);
-        route.duration.record(record.total_us);
-        route.replies.count(self.method as u8, record.status);
-        worker.shared.journal.remember(worker.index, &self.record);
+        route.duration.record(tally.total_us);
+        route.replies.count(self.method as u8, tally.status);
+        let (method, path) = first_line(&self.head);
+        let server = self.server.and_then(|id| self.live.backend(id));
+        let server = server.map_or("-", |backend| &*backend.name);
+        worker.shared.journal.remember(worker.index, |record| {
+            record.method.set(method);
+            record.path.set(path);
+            record.host = self.host;
+            record.server.set(server.as_bytes());
+            record.tally = self.tally;
+        });
         if let Some(format) = self.live.settings.access {
-            self.log(format, worker);
+            self.log(format, server, worker);
         }
     }
 
     /// Adds the line of the access log; the texts come from the head as it was sent.
-    fn log(&self, format: AccessFormat, worker: &Worker) {
+    fn log(&self, format: AccessFormat, server: &str, worker: &Worker) {
         let mut slots = Slots::new();
         let parsed = request::parse(&self.head, &self.live.settings.wire_for_log(), &mut slots);
         let Ok(Some(head)) = parsed else { return };
         let field = |name| head.field(name).map(String::from_utf8_lossy).unwrap_or_default();
         let id = self.id.map(|id| id.text().into_owned()).unwrap_or_default();
         let texts = Texts {
+            method: head.method_name,
+            host: &self.host.text(),
+            server,
             path: head.target,
             policy: &self.live.policy,
             class: self.live.rules.classes().name(self.question.class),
@@ -333,10 +328,16 @@ impl Exchange {
         };
         let started = worker.shared.journal.started_unix_ms();
         worker.log(|out| match format {
-            AccessFormat::Json => write_json(out, started, &self.record, &texts),
-            AccessFormat::Combined => write_combined(out, started, &self.record, &texts),
+            AccessFormat::Json => write_json(out, started, &self.tally, &texts),
+            AccessFormat::Combined => write_combined(out, started, &self.tally, &texts),
         });
     }
+}
+
+/// Method and target of the head that was sent.
+fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
+    let mut words = head.splitn(3, |byte| *byte == b' ');
+    (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }
 
 /// Counts a request as under way for as long as its task works on it.

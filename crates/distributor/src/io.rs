@@ -5,7 +5,7 @@
 //! `epoll_ctl` calls. Reads and writes are tried first; the reactor is asked only after EAGAIN.
 
 use core::task::{Context, Poll, ready};
-use rustix::net::{SendFlags, Shutdown};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::{AsyncRead, Interest, ReadBuf};
@@ -61,21 +61,23 @@ impl Socket {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Writes what the kernel takes of one or two pieces.
+    /// Writes what the kernel takes of one or two pieces. With `more` the kernel may hold back the
+    /// last, incomplete packet until more follows or [`Socket::uncork`] says that nothing does.
     pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         head: &[u8],
         body: &[u8],
+        more: bool,
     ) -> Poll<io::Result<usize>> {
-        match send(self.fd()?, head, body) {
+        match send(self.fd()?, head, body, more) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             other => return Poll::Ready(other),
         }
         let stream = self.registered()?;
         loop {
             ready!(stream.poll_write_ready(cx))?;
-            match stream.try_io(Interest::WRITABLE, || send(stream.as_fd(), head, body)) {
+            match stream.try_io(Interest::WRITABLE, || send(stream.as_fd(), head, body, more)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return Poll::Ready(other),
             }
@@ -119,11 +121,28 @@ impl Socket {
     }
 
     /// Whether an idle connection is still good: nothing has arrived on it, neither the end nor
-    /// bytes that nobody asked for. Costs no system call: the reactor knows.
+    /// bytes that nobody asked for. Usually the reactor knows. A read that took exactly what was
+    /// there leaves it in doubt; then one look clears that up.
     pub(crate) fn quiet(&mut self) -> bool {
         let Self::Registered(stream) = self else { return true };
         let mut cx = Context::from_waker(core::task::Waker::noop());
-        stream.poll_read_ready(&mut cx).is_pending()
+        if stream.poll_read_ready(&mut cx).is_pending() {
+            return true;
+        }
+        let look = || {
+            let found = rustix::net::recv(stream.as_fd(), &mut [0; 1], RecvFlags::PEEK)?;
+            Ok(found)
+        };
+        let found = stream.try_io(Interest::READABLE, look);
+        matches!(found, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Sends what the kernel holds back: tcp(7) says that setting TCP_NODELAY, even again, does.
+    pub(crate) fn uncork(&self) {
+        if let Ok(fd) = self.fd() {
+            // A peer that is gone needs nothing any more.
+            let _gone = rustix::net::sockopt::set_tcp_nodelay(fd, true);
+        }
     }
 
     /// No more bytes from us.
@@ -143,14 +162,17 @@ impl Socket {
     }
 }
 
-fn send(fd: BorrowedFd<'_>, head: &[u8], body: &[u8]) -> io::Result<usize> {
+fn send(fd: BorrowedFd<'_>, head: &[u8], body: &[u8], more: bool) -> io::Result<usize> {
+    let mut flags = SendFlags::NOSIGNAL;
+    if more {
+        flags |= SendFlags::MORE;
+    }
     loop {
         let sent = if body.is_empty() {
-            rustix::net::send(fd, head, SendFlags::NOSIGNAL)
-        } else if head.is_empty() {
-            rustix::net::send(fd, body, SendFlags::NOSIGNAL)
+            rustix::net::send(fd, head, flags)
         } else {
-            rustix::io::writev(fd, &[IoSlice::new(head), IoSlice::new(body)])
+            let pieces = [IoSlice::new(head), IoSlice::new(body)];
+            rustix::net::sendmsg(fd, &pieces, &mut SendAncillaryBuffer::default(), flags)
         };
         match sent {
             Err(rustix::io::Errno::INTR) => {}

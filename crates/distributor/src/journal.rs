@@ -52,10 +52,15 @@ impl<const N: usize> Short<N> {
     /// The first `N` bytes of `text`.
     pub fn cut(text: &[u8]) -> Self {
         let mut short = Self { length: 0, bytes: [0; N] };
-        let length = text.len().min(N).min(usize::from(u8::MAX));
-        short.bytes[..length].copy_from_slice(&text[..length]);
-        short.length = length as u8;
+        short.set(text);
         short
+    }
+
+    /// Becomes the first `N` bytes of `text`.
+    pub(crate) fn set(&mut self, text: &[u8]) {
+        let length = text.len().min(N).min(usize::from(u8::MAX));
+        self.bytes[..length].copy_from_slice(&text[..length]);
+        self.length = length as u8;
     }
 
     /// The text; what is not UTF-8 is replaced.
@@ -67,23 +72,30 @@ impl<const N: usize> Short<N> {
 /// One request and what became of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// When its head was whole.
-    pub at: policy::Instant,
     /// Its method.
     pub method: Short<16>,
     /// Its host.
     pub host: Short<64>,
     /// Its path and query.
     pub path: Short<128>,
+    /// Name of the server that was chosen last.
+    pub server: Short<48>,
+    /// What is known beside texts.
+    pub tally: Tally,
+}
+
+/// What is known of a request beside texts. Filled in while it is served.
+#[derive(Clone, Copy, Debug)]
+pub struct Tally {
+    /// When its head was whole.
+    pub at: policy::Instant,
     /// Who asked.
-    pub client: Option<IpAddr>,
+    pub client: IpAddr,
     /// What it leans on.
     pub class: Class,
     /// What it names.
     pub target: TargetId,
-    /// Name of the server that was chosen last.
-    pub server: Short<48>,
-    /// Why; `None` when none was.
+    /// Why the server was chosen; `None` when none was.
     pub why: Option<Why>,
     /// Load of the chosen server at the decision, without this request.
     pub load_chosen: Load,
@@ -109,6 +121,46 @@ pub struct Record {
     pub bytes_in: u64,
     /// Bytes of the reply.
     pub bytes_out: u64,
+}
+
+impl Record {
+    fn blank() -> Self {
+        let nowhere = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
+        let (at, target, class) = (policy::Instant::ZERO, TargetId(0), Class::STATIC);
+        let question = policy::Request { at, target, class, holder: None };
+        Self {
+            method: Short::cut(b""),
+            host: Short::cut(b""),
+            path: Short::cut(b""),
+            server: Short::cut(b""),
+            tally: Tally::new(&question, nowhere),
+        }
+    }
+}
+
+impl Tally {
+    /// Of a request that nobody has been asked about yet.
+    pub(crate) fn new(question: &policy::Request, client: IpAddr) -> Self {
+        Self {
+            at: question.at,
+            client,
+            class: question.class,
+            target: question.target,
+            why: None,
+            load_chosen: Load::ZERO,
+            load_least: Load::ZERO,
+            expect: Expect::Unknown,
+            attempts: 0,
+            queue_us: 0,
+            connect_us: 0,
+            first_byte_us: 0,
+            total_us: 0,
+            status: 0,
+            cause: Cause::ClientRequest,
+            bytes_in: 0,
+            bytes_out: 0,
+        }
+    }
 }
 
 impl Journal {
@@ -157,7 +209,7 @@ impl Journal {
         for worker in &self.recent {
             all.extend(&worker.lock().unwrap_or_else(PoisonError::into_inner).records);
         }
-        all.sort_by_key(|record| core::cmp::Reverse(record.at));
+        all.sort_by_key(|record| core::cmp::Reverse(record.tally.at));
         all.truncate(count);
         all
     }
@@ -168,15 +220,15 @@ impl Journal {
         u64::try_from(since.as_millis()).unwrap_or(0)
     }
 
-    pub(crate) fn remember(&self, worker: usize, record: &Record) {
+    /// Writes a record over the oldest one of a worker.
+    pub(crate) fn remember(&self, worker: usize, write: impl FnOnce(&mut Record)) {
         let mut recent = self.recent[worker].lock().unwrap_or_else(PoisonError::into_inner);
-        let next = recent.next;
-        if next < recent.records.len() {
-            recent.records[next] = *record;
-        } else {
-            recent.records.push(*record);
+        let Recent { records, next } = &mut *recent;
+        if *next == records.len() {
+            records.push(Record::blank());
         }
-        recent.next = (next + 1) % RECENT_MAX;
+        write(&mut records[*next]);
+        *next = (*next + 1) % RECENT_MAX;
     }
 
     /// Hands lines to the writer. False: they were dropped, because it cannot keep up.
@@ -196,8 +248,11 @@ fn write_out(lines: &Receiver<Vec<u8>>, mut sink: Box<dyn Write + Send>) {
     }
 }
 
-/// What a line of the log has beyond the record: texts at full length.
+/// What a line of the log has beyond the tally: texts at full length.
 pub(crate) struct Texts<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) server: &'a str,
     pub(crate) path: &'a str,
     pub(crate) policy: &'a str,
     pub(crate) class: &'a str,
@@ -241,35 +296,35 @@ struct JsonLine<'a> {
 pub(crate) fn write_json(
     out: &mut Vec<u8>,
     started_unix_ms: u64,
-    record: &Record,
+    tally: &Tally,
     texts: &Texts<'_>,
 ) {
     let ms = |us: u64| us as f64 / 1000.0;
-    let client = client_text(record);
+    let client = tally.client.to_string();
     let line = JsonLine {
-        time_ms: started_unix_ms + record.at.0 / 1_000_000,
+        time_ms: started_unix_ms + tally.at.0 / 1_000_000,
         client: &client,
-        method: &record.method.text(),
-        host: &record.host.text(),
+        method: texts.method,
+        host: texts.host,
         path: texts.path,
-        status: record.status,
-        bytes: record.bytes_out,
-        bytes_in: record.bytes_in,
+        status: tally.status,
+        bytes: tally.bytes_out,
+        bytes_in: tally.bytes_in,
         policy: texts.policy,
         class: texts.class,
-        target: format!("{:016x}", record.target.0),
-        server: &record.server.text(),
-        reason: record.why.map_or("-", Why::name),
-        load_chosen: record.load_chosen.as_f64(),
-        load_least: record.load_least.as_f64(),
-        expect: record.expect.name(),
+        target: format!("{:016x}", tally.target.0),
+        server: texts.server,
+        reason: tally.why.map_or("-", Why::name),
+        load_chosen: tally.load_chosen.as_f64(),
+        load_least: tally.load_least.as_f64(),
+        expect: tally.expect.name(),
         mechanism: "relay",
-        attempts: record.attempts,
-        queue_ms: ms(record.queue_us),
-        connect_ms: ms(record.connect_us),
-        first_byte_ms: ms(record.first_byte_us),
-        total_ms: ms(record.total_us),
-        term: record.cause.code(),
+        attempts: tally.attempts,
+        queue_ms: ms(tally.queue_us),
+        connect_ms: ms(tally.connect_us),
+        first_byte_ms: ms(tally.first_byte_us),
+        total_ms: ms(tally.total_us),
+        term: tally.cause.code(),
         request_id: texts.request_id,
         referer: texts.referer,
         agent: texts.agent,
@@ -283,10 +338,10 @@ pub(crate) fn write_json(
 pub(crate) fn write_combined(
     out: &mut Vec<u8>,
     started_unix_ms: u64,
-    record: &Record,
+    tally: &Tally,
     texts: &Texts<'_>,
 ) {
-    let unix_s = (started_unix_ms + record.at.0 / 1_000_000) / 1000;
+    let unix_s = (started_unix_ms + tally.at.0 / 1_000_000) / 1000;
     let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
     // Writing to a Vec cannot fail.
     let _infallible = writeln!(
@@ -294,35 +349,31 @@ pub(crate) fn write_combined(
         "{} - - [{}] \"{} {} {}\" {} {} \"{}\" \"{}\" policy={} class={} target={:016x} server={} \
          reason={} load={}/{} expect={} mechanism=relay attempts={} queue_ms={:.3} \
          connect_ms={:.3} first_byte_ms={:.3} total_ms={:.3} term={} id={}",
-        client_text(record),
+        tally.client,
         clf_time(unix_s),
-        record.method.text(),
+        texts.method,
         escape(texts.path),
         texts.version,
-        record.status,
-        record.bytes_out,
+        tally.status,
+        tally.bytes_out,
         quoted(texts.referer),
         quoted(texts.agent),
         texts.policy,
         texts.class,
-        record.target.0,
-        record.server.text(),
-        record.why.map_or("-", Why::name),
-        record.load_chosen,
-        record.load_least,
-        record.expect.name(),
-        record.attempts,
-        record.queue_us as f64 / 1000.0,
-        record.connect_us as f64 / 1000.0,
-        record.first_byte_us as f64 / 1000.0,
-        record.total_us as f64 / 1000.0,
-        record.cause.code(),
+        tally.target.0,
+        texts.server,
+        tally.why.map_or("-", Why::name),
+        tally.load_chosen,
+        tally.load_least,
+        tally.expect.name(),
+        tally.attempts,
+        tally.queue_us as f64 / 1000.0,
+        tally.connect_us as f64 / 1000.0,
+        tally.first_byte_us as f64 / 1000.0,
+        tally.total_us as f64 / 1000.0,
+        tally.cause.code(),
         if texts.request_id.is_empty() { "-" } else { texts.request_id },
     );
-}
-
-fn client_text(record: &Record) -> String {
-    record.client.map_or_else(|| "-".to_owned(), |ip| ip.to_canonical().to_string())
 }
 
 /// Quotes, backslashes and control characters as nginx writes them, so that a line stays a line.

@@ -18,6 +18,8 @@ pub(crate) struct Pump {
     pipe: Option<Pipe>,
     /// Whether large stretches may go by splice.
     spliceable: bool,
+    /// Whether the receiver's kernel may be holding back a packet, because more was announced.
+    corked: bool,
     /// Whether the last byte was received.
     ended: bool,
     /// Bytes that came behind the end: the next request, or what a server should not have sent.
@@ -51,6 +53,7 @@ impl Pump {
             sent: 0,
             pipe: None,
             spliceable: edit == BodyEdit::Keep,
+            corked: false,
             ended,
             excess: Vec::new(),
             moved: 0,
@@ -126,12 +129,26 @@ impl Pump {
             if self.ended {
                 return Poll::Ready(Ok(()));
             }
-            if self.spliceable && self.body.opaque() >= SPLICE_BYTES_MIN {
-                ready!(self.poll_splice(cx, from, worker, progress))?;
+            let taken = if self.spliceable && self.body.opaque() >= SPLICE_BYTES_MIN {
+                self.poll_splice(cx, from, worker, progress)
             } else {
-                ready!(self.poll_copy(cx, from, to, worker, progress))?;
+                self.poll_copy(cx, from, to, worker, progress)
+            };
+            if taken.is_pending() && core::mem::take(&mut self.corked) {
+                to.uncork();
             }
+            ready!(taken)?;
         }
+    }
+
+    /// Notes that what was delivered so far was sent with the announcement of more.
+    pub(crate) fn set_corked(&mut self, corked: bool) {
+        self.corked = corked;
+    }
+
+    /// Whether more is to come.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
     }
 
     fn poll_deliver(
@@ -141,7 +158,7 @@ impl Pump {
         progress: &mut bool,
     ) -> Poll<Result<(), Broke>> {
         while self.sent < self.spill.len() {
-            match ready!(to.poll_write(cx, &self.spill[self.sent..], &[])) {
+            match ready!(to.poll_write(cx, &self.spill[self.sent..], &[], false)) {
                 Ok(count) => {
                     self.sent += count;
                     self.moved += count as u64;
@@ -156,6 +173,7 @@ impl Pump {
         while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held > 0) {
             match ready!(to.poll_into(cx, |socket| pipe.drain(socket, more))) {
                 Ok(count) => {
+                    self.corked = more;
                     self.moved += count as u64;
                     self.spliced += count as u64;
                     *progress = true;
@@ -217,7 +235,7 @@ impl Pump {
             return Poll::Ready(result.map_err(Broke::Framing));
         }
         let ours = self.judge(bytes)?;
-        let count = match to.poll_write(cx, ours, &[]) {
+        let count = match to.poll_write(cx, ours, &[], false) {
             Poll::Ready(Ok(count)) => count,
             Poll::Ready(Err(_)) => return Poll::Ready(Err(Broke::Sink)),
             Poll::Pending => 0,
