@@ -1,0 +1,46 @@
+# One line for each thing there is to do. `make` alone lists them.
+# The tools: cargo, and a C compiler for zstd and as the linker (`make cc` installs it by apt).
+
+CARGO ?= cargo
+export RUST_BACKTRACE = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench bench-relay fuzz doc cc
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
+		awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
+
+demo: cc ## the main job: build, then replay a real trace under six policies (installs: see cc)
+	$(CARGO) build --release --locked
+	target/release/baton demo
+
+test: cc ## every test of every crate (installs: see cc)
+	$(CARGO) test --workspace --locked
+
+check: cc ## format, lints, documentation, source rules; warnings are errors (installs: see cc)
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	$(CARGO) test --locked --test tidy --test docs
+
+bench: cc ## what single operations cost: a decision, a head, a judgement, a node (installs: see cc)
+	$(CARGO) bench --workspace --benches --locked
+
+bench-relay: cc ## the relay beside HAProxy and nginx (installs haproxy, nginx and wrk by apt)
+	$(CARGO) build --release --locked
+	bench/relay
+
+fuzz: cc ## the fuzzers' corpora on stable Rust (installs: see cc); CONTRIBUTING.md says how to explore
+	$(CARGO) test --locked -p wire --test corpus
+	$(CARGO) test --locked -p workload --test corpus
+	$(CARGO) test --locked -p baton --test config_corpus
+
+doc: cc ## the documentation of every crate, private items too, in target/doc (installs: see cc)
+	$(CARGO) doc --workspace --no-deps --document-private-items --locked
+
+cc: ## install a C compiler by apt, if there is none
+	@command -v cc >/dev/null || { \
+		echo "no C compiler: installing gcc and libc6-dev by apt"; \
+		as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+		$$as_root apt-get update -qq && $$as_root apt-get install -y -qq gcc libc6-dev; }
