@@ -116,7 +116,7 @@ impl Exchange {
                 Err(cause) => return self.refuse(cause, None, client, worker).await,
             };
             self.note(&place, worker);
-            let result = self.attempt(client, worker, &place.backend).await;
+            let result = self.attempt(client, worker, place.backend()).await;
             let failure = match result {
                 Ok(after) => {
                     self.settle(place, self.tally.status < 500, worker);
@@ -124,10 +124,10 @@ impl Exchange {
                 }
                 Err(failure) => failure,
             };
-            let server = place.backend.id;
+            let server = place.backend().id;
             if failure.blames_server() {
-                place.backend.counters.of(worker.index).failed.add(1);
-                place.backend.observed(false);
+                place.backend().counters.of(worker.index).failed.add(1);
+                place.backend().observed(false);
             }
             self.settle(place, !failure.blames_server(), worker);
             if failure.reply_begun {
@@ -146,14 +146,14 @@ impl Exchange {
     fn note(&mut self, place: &Place<'_>, worker: &Worker) {
         let tally = &mut self.tally;
         tally.attempts += 1;
-        self.server = Some(place.backend.id);
+        self.server = Some(place.backend().id);
         tally.why = Some(place.assignment.why);
         tally.expect = place.assignment.expect;
         tally.load_chosen = place.load_chosen;
         tally.load_least = place.load_least;
         tally.queue_us += micros(place.queued);
         worker.counters().decisions[place.assignment.why.index()].add(1);
-        let counters = place.backend.counters.of(worker.index);
+        let counters = place.backend().counters.of(worker.index);
         counters.classes[self.question.class.index()].add(1);
         match place.assignment.expect {
             Expect::Hit => counters.expected_hits.add(1),
@@ -208,24 +208,25 @@ impl Exchange {
     /// Gives the place back and counts what the server did.
     fn settle(&mut self, place: Place<'_>, ok: bool, worker: &Worker) {
         let now = worker.shared.clock.now();
-        let tally = &self.tally;
+        let tally = &mut self.tally;
         let first_byte = (tally.first_byte_us > 0)
             .then(|| core::time::Duration::from_micros(tally.first_byte_us));
         if tally.status > 0 {
-            let counters = place.backend.counters.of(worker.index);
+            let counters = place.backend().counters.of(worker.index);
             counters.answered.add(1);
             counters.bytes_to.add(tally.bytes_in);
             counters.bytes_from.add(tally.bytes_out);
             counters.first_byte.record(tally.first_byte_us);
-            counters.duration.record(micros(now.since(tally.at)));
+            tally.total_us = micros(now.since(tally.at)).max(1);
+            counters.duration.record(tally.total_us);
             if tally.status >= 500 {
                 counters.errors.add(1);
             }
             // A gateway error speaks of the server's own trouble; 500 may be one bad page.
             if matches!(tally.status, 502..=504) {
-                place.backend.observed(false);
+                place.backend().observed(false);
             } else if ok {
-                place.backend.observed(true);
+                place.backend().observed(true);
             }
         }
         place.give_back(Outcome { at: now, ok, first_byte });
@@ -278,7 +279,10 @@ impl Exchange {
 
     fn write_down(&mut self, worker: &Worker) {
         let tally = &mut self.tally;
-        tally.total_us = micros(worker.shared.clock.now().since(tally.at));
+        // Refused before any server had it, or after: the last look at the clock was long ago.
+        if tally.total_us == 0 {
+            tally.total_us = micros(worker.shared.clock.now().since(tally.at)).max(1);
+        }
         let counters = worker.counters();
         counters.causes[tally.cause as usize].add(1);
         counters.bytes_in.add(tally.bytes_in);

@@ -17,7 +17,9 @@ use std::sync::Arc;
 pub(crate) struct Place<'w> {
     worker: &'w Worker,
     ticket: Option<Ticket>,
-    pub(crate) backend: Arc<Backend>,
+    /// The table that the slot refers to.
+    live: Rc<Mine>,
+    id: ServerId,
     pub(crate) assignment: Assignment,
     pub(crate) load_chosen: Load,
     pub(crate) load_least: Load,
@@ -77,18 +79,20 @@ impl<'w> Place<'w> {
         queued: Duration,
     ) -> Option<Self> {
         let Assigned { assignment, ticket, load_chosen, load_least, version } = assigned;
-        let backend = if version == live.version {
-            live.backend(ticket.server).cloned()
-        } else {
-            worker.live().backend(ticket.server).cloned()
-        };
-        let Some(backend) = backend else {
+        let live = if version == live.version { Rc::clone(live) } else { worker.live() };
+        let id = ticket.server;
+        if live.backend(id).is_none() {
             let at = worker.shared.clock.now();
             worker.shared.ask.finish(ticket, Outcome { at, ok: true, first_byte: None });
             return None;
-        };
+        }
         let ticket = Some(ticket);
-        Some(Self { worker, ticket, backend, assignment, load_chosen, load_least, queued })
+        Some(Self { worker, ticket, live, id, assignment, load_chosen, load_least, queued })
+    }
+
+    /// The server.
+    pub(crate) fn backend(&self) -> &Arc<Backend> {
+        self.live.backend(self.id).expect("a place is only taken at a server of its table")
     }
 
     /// Gives the place back, with what became of the request.

@@ -22,8 +22,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::{JoinHandle, LocalSet};
+use tokio::task::JoinHandle;
 
 /// Bytes read at once, and the largest head that can be: heads and small bodies are read into one
 /// buffer of the worker, so a connection that waits owns no buffer.
@@ -296,12 +297,12 @@ fn accept_one(listener: &AsyncFd<TcpListener>) -> io::Result<Option<(OwnedFd, So
 
 /// Runs a worker until it is told to stop and its last connection has ended.
 pub(crate) fn run(index: usize, shared: Arc<Shared>, commands: mpsc::UnboundedReceiver<Command>) {
+    // A local runtime rather than a LocalSet: waking a task takes one queue instead of two.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
+        .build_local(LocalOptions::default())
         .expect("a thread that could be started can have a reactor");
-    let local = LocalSet::new();
-    local.block_on(&runtime, attend(Rc::new(Worker::new(index, shared)), commands));
+    runtime.block_on(attend(Rc::new(Worker::new(index, shared)), commands));
 }
 
 async fn attend(worker: Rc<Worker>, mut commands: mpsc::UnboundedReceiver<Command>) {
