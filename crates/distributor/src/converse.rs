@@ -5,25 +5,16 @@
 
 use crate::client::Client;
 use crate::counters::Cause;
-use crate::exchange::{After, Exchange, micros};
+use crate::exchange::{After, Exchange};
 use crate::pool::Upstream;
 use crate::pump::{Broke, Pump};
 use crate::shared::Backend;
 use crate::tunnel;
-use crate::worker::{SCRATCH_BYTES, Worker};
+use crate::worker::Worker;
 use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
-use wire::http::emit::{BodyEdit, ResponseEdit};
-use wire::http::{Framing, RequestContext, ResponseHead, Slots, Version, emit, response};
-
-/// Up to this many bytes of a reply's body are copied behind its head, so that one plain send
-/// takes both; above, a gathering write is cheaper than the copy.
-const JOINED_BYTES_MAX: usize = 4096;
-
-/// Bytes of a reply that are read to find its head. The rest of a large body goes by splice, and
-/// what is read here is copied twice.
-const FIRST_READ_BYTES: usize = 16 * 1024;
+use wire::http::emit::BodyEdit;
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +31,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    fn of(cause: Cause) -> Self {
+    pub(crate) fn of(cause: Cause) -> Self {
         Self { cause, why: None, sent: true, stale: false, reply_begun: false }
     }
 
@@ -57,22 +48,22 @@ impl Failure {
 
 /// An attempt under way.
 pub(crate) struct Conversation<'e> {
-    exchange: &'e mut Exchange,
-    upstream: Upstream,
+    pub(crate) exchange: &'e mut Exchange,
+    pub(crate) upstream: Upstream,
     head_sent: usize,
     /// The request's body.
-    up: Pump,
+    pub(crate) up: Pump,
     /// The server does not read any more; it may have answered all the same.
     up_broken: bool,
     /// The reply's head as far as it has come, when not at once.
-    partial: Vec<u8>,
+    pub(crate) partial: Vec<u8>,
     /// Interim replies that the client has not taken yet.
-    interim: Vec<u8>,
+    pub(crate) interim: Vec<u8>,
     /// The reply's body.
-    down: Option<Pump>,
-    close: bool,
-    upgraded: bool,
-    server_stays: bool,
+    pub(crate) down: Option<Pump>,
+    pub(crate) close: bool,
+    pub(crate) upgraded: bool,
+    pub(crate) server_stays: bool,
 }
 
 impl<'e> Conversation<'e> {
@@ -224,7 +215,7 @@ impl<'e> Conversation<'e> {
         }
     }
 
-    fn poll_interim(&mut self, cx: &mut Context<'_>, client: &mut Client) {
+    pub(crate) fn poll_interim(&mut self, cx: &mut Context<'_>, client: &mut Client) {
         while !self.interim.is_empty() {
             match client.socket.poll_write(cx, &self.interim, &[], false) {
                 Poll::Ready(Ok(count)) => drop(self.interim.drain(..count)),
@@ -233,136 +224,6 @@ impl<'e> Conversation<'e> {
                 Poll::Pending => return,
             }
         }
-    }
-
-    /// Reads what the server says. Ready with true once the final head has been dealt with.
-    fn poll_reply(
-        &mut self,
-        cx: &mut Context<'_>,
-        client: &mut Client,
-        worker: &Worker,
-    ) -> Poll<Result<bool, Failure>> {
-        let mut scratch = worker.scratch.borrow_mut();
-        let have = self.partial.len();
-        scratch[..have].copy_from_slice(&self.partial);
-        let room = &mut scratch[have..(have + FIRST_READ_BYTES).min(SCRATCH_BYTES)];
-        let count = match ready!(self.upstream.socket.poll_read(cx, room)) {
-            Ok(count) if count > 0 => count,
-            _ => {
-                let stale = self.upstream.reused && have == 0;
-                return Poll::Ready(Err(Failure { stale, ..Failure::of(Cause::ServerHead) }));
-            }
-        };
-        self.partial.clear();
-        let mut bytes = &scratch[..have + count];
-        let mut slots = Slots::new();
-        loop {
-            let asked =
-                RequestContext { method: self.exchange.method, upgrade: self.exchange.upgrade };
-            let live = std::rc::Rc::clone(&self.exchange.live);
-            let parsed = response::parse(bytes, &asked, &live.settings.wire, &mut slots);
-            match parsed.map_err(|broken| broken.why) {
-                Ok(Some(head)) if head.is_interim() => {
-                    self.pass_interim(&head, cx, client);
-                    bytes = &bytes[head.head_bytes..];
-                    slots = Slots::new();
-                }
-                Ok(Some(head)) => {
-                    let rest = &bytes[head.head_bytes..];
-                    return Poll::Ready(
-                        self.begin_reply(&head, rest, cx, client, worker).map(|()| true),
-                    );
-                }
-                Ok(None) if bytes.len() < SCRATCH_BYTES => {
-                    self.partial.extend_from_slice(bytes);
-                    return Poll::Ready(Ok(false));
-                }
-                Ok(None) => return Poll::Ready(Err(bad_reply("the reply's head is too long"))),
-                Err(why) => return Poll::Ready(Err(bad_reply(why))),
-            }
-        }
-    }
-
-    fn pass_interim(
-        &mut self,
-        head: &ResponseHead<'_, '_>,
-        cx: &mut Context<'_>,
-        client: &mut Client,
-    ) {
-        // A client of HTTP/1.0 does not know interim replies (RFC 9110, 15.2).
-        if self.exchange.version == Version::Http11 {
-            emit::response(head, &ResponseEdit::default(), &mut self.interim);
-            self.poll_interim(cx, client);
-        }
-    }
-
-    /// Sends the reply's head and what came of its body with it.
-    fn begin_reply(
-        &mut self,
-        head: &ResponseHead<'_, '_>,
-        rest: &[u8],
-        cx: &mut Context<'_>,
-        client: &mut Client,
-        worker: &Worker,
-    ) -> Result<(), Failure> {
-        let exchange = &mut *self.exchange;
-        let live = &exchange.live;
-        let since = worker.shared.clock.now().since(exchange.tally.at);
-        exchange.tally.first_byte_us = micros(since).max(1);
-        self.upgraded = head.is_upgrade();
-        self.close = !exchange.keep_alive || worker.stopping.get() || !self.up.done();
-        let edit = match (head.body, exchange.version) {
-            (Framing::Chunked, Version::Http10) => BodyEdit::Dechunk,
-            (Framing::UntilClose, Version::Http11) if !self.close && !self.upgraded => {
-                BodyEdit::Chunk
-            }
-            _ => BodyEdit::Keep,
-        };
-        let framing = if self.upgraded { Framing::UntilClose } else { head.body };
-        let until_close =
-            edit == BodyEdit::Dechunk || (framing == Framing::UntilClose && edit == BodyEdit::Keep);
-        self.close |= until_close && !self.upgraded;
-        exchange.until_close = until_close;
-        self.server_stays = head.keep_alive;
-        let id = exchange.id.as_ref().map(|id| id.text());
-        let forwarding = &live.settings.forwarding;
-        let mut out = worker.buffer();
-        out.append(&mut self.interim);
-        emit::response(
-            head,
-            &ResponseEdit {
-                via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
-                client: exchange.version,
-                close: self.close,
-                body: edit,
-                request_id: id.as_deref(),
-                date: None,
-            },
-            &mut out,
-        );
-        let mut down = Pump::new(framing, &live.settings.wire_of_replies(), edit);
-        let ours = down.first(rest, &mut out).map_err(|bad| bad_reply(bad.why()))?;
-        let mut body = &rest[..ours];
-        if body.len() <= JOINED_BYTES_MAX {
-            out.extend_from_slice(body);
-            body = &[];
-        }
-        // A full buffer of a body that goes on: the rest is there already, so let the kernel make
-        // one packet of both.
-        let more = rest.len() + head.head_bytes >= FIRST_READ_BYTES && !down.ended();
-        down.set_corked(more);
-        let count = match client.socket.poll_write(cx, &out, body, more) {
-            Poll::Ready(Ok(count)) => count,
-            Poll::Ready(Err(_)) => return Err(Failure::of(Cause::ClientData)),
-            Poll::Pending => 0,
-        };
-        exchange.tally.status = head.status;
-        down.moved = count as u64;
-        down.owe(&out[count.min(out.len())..]);
-        down.owe(&body[count.saturating_sub(out.len())..]);
-        worker.recycle(out);
-        self.down = Some(down);
-        Ok(())
     }
 
     /// Ready when the reply is delivered.
@@ -434,8 +295,4 @@ impl<'e> Conversation<'e> {
             (_, false) => After::Linger,
         }
     }
-}
-
-fn bad_reply(why: &'static str) -> Failure {
-    Failure { why: Some(why), ..Failure::of(Cause::BadReply) }
 }

@@ -1,10 +1,11 @@
 //! One request and its reply: who serves it, which attempts were made, what is written down.
 
+use crate::access::{Texts, write_combined, write_json};
 use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::Cause;
 use crate::facts::Asked;
-use crate::journal::{Short, Tally, Texts, write_combined, write_json};
+use crate::journal::{Short, Tally};
 use crate::place::Place;
 use crate::pool::connect;
 use crate::settings::AccessFormat;

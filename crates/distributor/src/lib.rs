@@ -5,9 +5,10 @@
 //! and the table of servers, rules and settings, which a reload replaces as a whole.
 //!
 //! The order in which a request meets the modules: `worker` accepts, `client` reads its head,
-//! `exchange` asks (`place`, [`ask`]) and makes attempts (`pool`, `converse`), `pump` moves bodies,
+//! `exchange` asks (`place`, [`ask`]) and makes attempts (`pool`, `converse`, `reply`), `pump` moves bodies,
 //! `exchange` writes down what became of it ([`counters`], [`journal`]).
 
+mod access;
 pub mod ask;
 mod client;
 mod converse;
@@ -21,6 +22,7 @@ mod pipes;
 mod place;
 mod pool;
 mod pump;
+mod reply;
 mod settings;
 mod shared;
 mod sys;

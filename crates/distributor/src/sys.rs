@@ -1,5 +1,6 @@
 //! What no library wraps safely: the only unsafe lines of the relay.
-#![allow(unsafe_code)]
+
+#![allow(unsafe_code, reason = "each block says why it is sound")]
 
 use core::time::Duration;
 use std::io;

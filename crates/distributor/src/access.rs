@@ -1,0 +1,189 @@
+//! Lines of the access log.
+
+use crate::journal::Tally;
+use policy::Why;
+use serde::Serialize;
+use std::io::Write;
+
+/// What a line of the log has beyond the tally: texts at full length.
+pub(crate) struct Texts<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) server: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) policy: &'a str,
+    pub(crate) class: &'a str,
+    pub(crate) referer: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) request_id: &'a str,
+    pub(crate) version: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    time_ms: u64,
+    client: &'a str,
+    method: &'a str,
+    host: &'a str,
+    path: &'a str,
+    status: u16,
+    bytes: u64,
+    bytes_in: u64,
+    policy: &'a str,
+    class: &'a str,
+    target: String,
+    server: &'a str,
+    reason: &'a str,
+    load_chosen: f64,
+    load_least: f64,
+    expect: &'a str,
+    mechanism: &'a str,
+    attempts: u32,
+    queue_ms: f64,
+    connect_ms: f64,
+    first_byte_ms: f64,
+    total_ms: f64,
+    term: &'a str,
+    request_id: &'a str,
+    referer: &'a str,
+    agent: &'a str,
+}
+
+/// Appends one JSON object and a line end.
+pub(crate) fn write_json(
+    out: &mut Vec<u8>,
+    started_unix_ms: u64,
+    tally: &Tally,
+    texts: &Texts<'_>,
+) {
+    let ms = |us: u64| us as f64 / 1000.0;
+    let client = tally.client.to_string();
+    let line = JsonLine {
+        time_ms: started_unix_ms + tally.at.0 / 1_000_000,
+        client: &client,
+        method: texts.method,
+        host: texts.host,
+        path: texts.path,
+        status: tally.status,
+        bytes: tally.bytes_out,
+        bytes_in: tally.bytes_in,
+        policy: texts.policy,
+        class: texts.class,
+        target: format!("{:016x}", tally.target.0),
+        server: texts.server,
+        reason: tally.why.map_or("-", Why::name),
+        load_chosen: tally.load_chosen.as_f64(),
+        load_least: tally.load_least.as_f64(),
+        expect: tally.expect.name(),
+        mechanism: "relay",
+        attempts: tally.attempts,
+        queue_ms: ms(tally.queue_us),
+        connect_ms: ms(tally.connect_us),
+        first_byte_ms: ms(tally.first_byte_us),
+        total_ms: ms(tally.total_us),
+        term: tally.cause.code(),
+        request_id: texts.request_id,
+        referer: texts.referer,
+        agent: texts.agent,
+    };
+    if serde_json::to_writer(&mut *out, &line).is_ok() {
+        out.push(b'\n');
+    }
+}
+
+/// Appends a line of the Combined Log Format with the decision fields behind it, as `name=value`.
+pub(crate) fn write_combined(
+    out: &mut Vec<u8>,
+    started_unix_ms: u64,
+    tally: &Tally,
+    texts: &Texts<'_>,
+) {
+    let unix_s = (started_unix_ms + tally.at.0 / 1_000_000) / 1000;
+    let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
+    // Writing to a Vec cannot fail.
+    let _infallible = writeln!(
+        out,
+        "{} - - [{}] \"{} {} {}\" {} {} \"{}\" \"{}\" policy={} class={} target={:016x} server={} \
+         reason={} load={}/{} expect={} mechanism=relay attempts={} queue_ms={:.3} \
+         connect_ms={:.3} first_byte_ms={:.3} total_ms={:.3} term={} id={}",
+        tally.client,
+        clf_time(unix_s),
+        texts.method,
+        escape(texts.path),
+        texts.version,
+        tally.status,
+        tally.bytes_out,
+        quoted(texts.referer),
+        quoted(texts.agent),
+        texts.policy,
+        texts.class,
+        tally.target.0,
+        texts.server,
+        tally.why.map_or("-", Why::name),
+        tally.load_chosen,
+        tally.load_least,
+        tally.expect.name(),
+        tally.attempts,
+        tally.queue_us as f64 / 1000.0,
+        tally.connect_us as f64 / 1000.0,
+        tally.first_byte_us as f64 / 1000.0,
+        tally.total_us as f64 / 1000.0,
+        tally.cause.code(),
+        if texts.request_id.is_empty() { "-" } else { texts.request_id },
+    );
+}
+
+/// Quotes, backslashes and control characters as nginx writes them, so that a line stays a line.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' => out.push_str("\\x22"),
+            '\\' => out.push_str("\\x5C"),
+            control if control.is_control() => out.push_str(&format!("\\x{:02X}", control as u32)),
+            plain => out.push(plain),
+        }
+    }
+    out
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// `unix_s` as the Common Log Format writes times, in UTC. Days to a date by the usual
+/// era-of-400-years arithmetic on a year that begins in March.
+fn clf_time(unix_s: u64) -> String {
+    let (days, second) = (unix_s / 86_400 + 719_468, unix_s % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!(
+        "{day:02}/{}/{year}:{:02}:{:02}:{:02} +0000",
+        MONTHS[month as usize - 1],
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_the_common_log_format_wants() {
+        assert_eq!(clf_time(0), "01/Jan/1970:00:00:00 +0000");
+        assert_eq!(clf_time(951_827_696), "29/Feb/2000:12:34:56 +0000");
+        assert_eq!(clf_time(1_795_211_999), "20/Nov/2026:21:59:59 +0000");
+    }
+
+    #[test]
+    fn a_quote_in_a_path_cannot_break_a_line() {
+        assert_eq!(escape("/a\"b\\c\nd"), "/a\\x22b\\x5Cc\\x0Ad");
+    }
+}
