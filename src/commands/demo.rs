@@ -25,10 +25,11 @@ pub fn run(args: &Demo) -> Outcome {
     let servers = usize::from(args.servers);
     let requests = args.requests.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     let plan = Arc::new(demo::plan(requests)?);
-    crate::limits::raise_descriptors(4 * demo::sessions(servers));
+    // Clients, switch and servers are one process here: each session is six descriptors.
+    crate::limits::connections_allowed(4 * demo::sessions(servers));
     let caption = format!(
-        "{}: {} requests in {} sessions for {} targets of {:.0} MB, {servers} servers with {:.0} MB of \
-         cache each, {} sessions at a time",
+        "{}: {} requests in {} sessions for {} targets of {:.0} MB, {servers} servers with {:.0} \
+         MB of cache each, {} sessions at a time",
         demo::TRACE_NAME,
         plan.trace.requests.len(),
         plan.sessions.len(),

@@ -83,8 +83,8 @@ pub fn text(rows: &[Row]) -> String {
     let find = |name: &str| rows.iter().find(|row| row.policy == name);
     if let (Some(wrr), Some(lard)) = (find("wrr"), find("lard")) {
         out.push_str(&format!(
-            "\nLARD serves {:.2} times the requests of WRR: its caches hold {:.1} % of what is asked \
-             for instead of {:.1} %.\n",
+            "\nLARD serves {:.2} times the requests of WRR: its caches hold {:.1} % of what is \
+             asked for instead of {:.1} %.\n",
             lard.throughput_rps / wrr.throughput_rps,
             lard.hit_ratio * 100.0,
             wrr.hit_ratio * 100.0

@@ -1,7 +1,7 @@
 //! What a request costs the client: `cost [REQUESTS] [BODY_BYTES] [SESSIONS] [PER_SESSION]`.
 //!
 //! Plays a made-up plan against a minimal server in threads of this process and prints the
-//! processor time of the client's thread alone, per request, from the kernel's scheduler statistics.
+//! processor time of the client's thread alone, per request, from the kernel's own statistics.
 
 use load::{Options, replay};
 use std::io::{Read, Write};

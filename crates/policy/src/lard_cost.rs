@@ -1,8 +1,8 @@
 //! LARD as a comparison of costs: a target goes where load, miss and eviction cost least together.
 //!
 //! Aron, Druschel, Zwaenepoel, USENIX ATC 1999 (see [`crate::costs`]). With the paper's constants
-//! it is a threshold policy with `T_low` 30, `T_high` 79 and a hard limit of 130: LARD in form, with
-//! other numbers than those of 1998.
+//! it is a threshold policy with `T_low` 30, `T_high` 79 and a hard limit of 130: LARD in form,
+//! with other numbers than those of 1998.
 
 use crate::costs::{Costs, L_IDLE_PARAM, L_OVERLOAD_PARAM, MISS_COST_PARAM};
 use crate::lard::{MAX_TARGETS_PARAM, table};

@@ -14,8 +14,8 @@
 //! * A holder that reports no disk queue is never taken to have an idle disk: its costs decide.
 //!   Taken for idle, it would never forward, and locality would end with the first request.
 //!   `disk_low = 0` says the same of every server, which suits memory and solid-state disks.
-//! * A first request that goes to a server without the target *moves* the mapping there, as in basic
-//!   LARD: its set then has that one member.
+//! * A first request that goes to a server without the target *moves* the mapping there, as in
+//!   basic LARD: its set then has that one member.
 
 use crate::costs::{Costs, L_IDLE_PARAM, L_OVERLOAD_PARAM, MISS_COST_PARAM};
 use crate::lard::{MAX_TARGETS_PARAM, table};

@@ -31,6 +31,7 @@ struct Maglev {
     servers: Vec<Named>,
     /// Who has each place: index into `servers`. Empty without servers.
     table: Vec<u16>,
+    /// Places in `table`.
     size: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Bytes to values and back: hostile bytes stop here.
+//! BYTES <-> VALUES: what HTTP/1.1 looks like on the wire; hostile bytes stop here.
 //!
 //! Pure: no sockets, no clock, no allocation on the hot path. A caller owns the buffers, hands over
 //! a slice of what has arrived, and gets a value that borrows from it, the news that more is

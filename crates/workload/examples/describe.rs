@@ -1,4 +1,5 @@
-//! Describes prefixes of a trace: `describe TRACE.zst [REQUESTS]...`, for choosing how much to play.
+//! Describes prefixes of a trace, for choosing how much to play:
+//! `describe TRACE.zst [REQUESTS]...`.
 
 use std::io::BufReader;
 use workload::{Builder, Clock, Pick, Plan, Shape, format, read};
