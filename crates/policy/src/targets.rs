@@ -6,10 +6,11 @@
 //! line, rarely two: entries lie in the hash table itself (linear probing, at most two thirds
 //! full, gaps closed on removal: Knuth, volume 3, algorithm 6.4 R), and recency is not a list,
 //! whose neighbours would lie elsewhere, but an age. Time is cut into epochs of an eighth of the
-//! table's size in touches; an entry has the epoch of its last touch; a hand goes round the table and
-//! forgets the first entry it finds seven epochs old (the clock of Multics, Corbató 1968, with ages
-//! instead of one bit). At least an eighth of a full table is that old, so the hand does not go
-//! far: entries lie where a hash put them, and about a dozen neighbouring slots are looked at. So:
+//! table's size in touches; an entry has the epoch of its last touch; a hand goes round the table
+//! and forgets the first entry it finds seven epochs old (the clock of Multics, Corbató 1968, with
+//! ages instead of one bit). At least an eighth of a full table is that old, so the hand does not
+//! go far: entries lie where a hash put them, and about a dozen neighbouring slots are looked at.
+//! So:
 //!
 //! * never is one forgotten that was touched within the last 3/4 of `max` touches;
 //! * one that is not touched is gone when the hand has come round after that.
