@@ -2,30 +2,38 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that a connection needs: the client's, the server's, and two of a pipe.
-const DESCRIPTORS_PER_CONNECTION: u64 = 4;
+/// Descriptors of a connection that is served: the client's and the server's. Pipes for large
+/// bodies come from the reserve.
+const DESCRIPTORS_PER_CONNECTION: u64 = 2;
 
-/// Descriptors for listeners, logs, the admin interface and the runtime.
-const DESCRIPTORS_RESERVED: u64 = 256;
+/// Descriptors for listeners, pipes, idle connections to servers, logs and the admin interface.
+const DESCRIPTORS_RESERVED: u64 = 512;
 
-/// Raises the limit of open files as far as `connections` need and the system allows, and says so
-/// when that is not far enough: the switch then waits at the limit instead of failing.
-pub fn raise_descriptors(connections: usize) {
-    let needed = connections as u64 * DESCRIPTORS_PER_CONNECTION + DESCRIPTORS_RESERVED;
+/// How many connections may be open at once: as many as `wanted`, if the system lets the process
+/// open as many files. Raises the process's limit as far as that needs.
+pub fn connections_allowed(wanted: usize) -> usize {
+    let needed = (wanted as u64)
+        .saturating_mul(DESCRIPTORS_PER_CONNECTION)
+        .saturating_add(DESCRIPTORS_RESERVED);
     let now = getrlimit(Resource::Nofile);
-    let hard = now.maximum.unwrap_or(u64::MAX);
-    if now.current.is_none_or(|current| current >= needed) {
-        return;
+    let current = now.current.unwrap_or(u64::MAX);
+    if current >= needed {
+        return wanted;
     }
-    let wanted = needed.min(hard);
-    // A refusal leaves the old limit, which is then the one to report.
-    let raised =
-        setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: now.maximum });
-    let got = if raised.is_ok() { wanted } else { now.current.unwrap_or(0) };
-    if got < needed {
-        eprintln!(
-            "baton: {got} open files are allowed; {connections} connections may need {needed}. \
-             Raise the limit (ulimit -n, LimitNOFILE=) or lower limits.connections"
-        );
+    let raised = needed.min(now.maximum.unwrap_or(u64::MAX));
+    let limit = Rlimit { current: Some(raised), maximum: now.maximum };
+    let files = if setrlimit(Resource::Nofile, limit).is_ok() { raised } else { current };
+    let spare = files.saturating_sub(DESCRIPTORS_RESERVED).max(files / 4);
+    usize::try_from(spare / DESCRIPTORS_PER_CONNECTION).unwrap_or(usize::MAX).clamp(1, wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_connections_are_always_allowed_and_never_more_than_wanted() {
+        assert_eq!(connections_allowed(10), 10);
+        assert!((1..=usize::MAX / 2).contains(&connections_allowed(usize::MAX / 2)));
     }
 }

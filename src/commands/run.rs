@@ -3,7 +3,7 @@
 use crate::config::{Config, Flag, LoadError, Loaded};
 use crate::exit::{Exit, Outcome, colour};
 use crate::flags::Run;
-use crate::{limits, serve};
+use crate::serve;
 use std::io;
 
 /// Serves with a configuration of file and flags; SIGHUP reads the file again.
@@ -19,7 +19,6 @@ pub fn run(args: &Run) -> Outcome {
         eprintln!("baton: the configuration is valid");
         return Ok(Exit::Done);
     }
-    limits::raise_descriptors(config.limits.connections);
     let source = match &args.config {
         Some(path) => path.display().to_string(),
         None => "command line".to_owned(),

@@ -49,7 +49,7 @@ fn bars(
         .margin(12)
         .x_label_area_size(30)
         .y_label_area_size(54)
-        .build_cartesian_2d((0..names.len()).into_segmented(), 0.0..most)?;
+        .build_cartesian_2d((0..names.len().saturating_sub(1)).into_segmented(), 0.0..most)?;
     chart
         .configure_mesh()
         .disable_x_mesh()

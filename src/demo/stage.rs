@@ -139,6 +139,8 @@ pub fn switch(policy: &str, origins: &Origins) -> Result<Service> {
         Flag::Workers("1".to_owned()),
         Flag::Set("admin.socket=off".to_owned()),
         Flag::Set("timeouts.drain=1s".to_owned()),
+        Flag::Set("health.kind=off".to_owned()),
+        Flag::Set("log.level=warn".to_owned()),
     ];
     for (at, address) in origins.addresses.iter().enumerate() {
         flags.push(Flag::Server(format!("origin-{}={address}", at + 1)));

@@ -2,7 +2,8 @@
 
 use crate::config::ready::{self, Config};
 use control::{Check, EjectionRule, HealthRule, Probe, ServerSpec};
-use distributor::{AccessFormat, Admission, Forwarding, Listen, Retry, Settings, Timeouts};
+use distributor::ask::CrowdLimit;
+use distributor::{AccessFormat, Forwarding, Listen, Retry, Settings, Timeouts};
 use std::net::SocketAddr;
 
 /// Settings of the data plane.
@@ -16,7 +17,7 @@ pub(super) fn settings(config: &Config) -> Settings {
             body_bytes_max: limits.body_bytes.unwrap_or(u64::MAX),
             ..wire::http::Limits::default()
         },
-        connections_max: limits.connections,
+        connections_max: crate::limits::connections_allowed(limits.connections),
         idle_per_server_max: limits.server_idle_connections,
         timeouts: Timeouts {
             head: timeouts.head,
@@ -43,11 +44,28 @@ pub(super) fn settings(config: &Config) -> Settings {
             ready::AccessFormat::Json => AccessFormat::Json,
             ready::AccessFormat::Combined => AccessFormat::Combined,
         }),
-        admission: match config.policy.admission {
-            ready::Admission::Off => Admission::Off,
-            ready::Admission::Auto => Admission::Auto,
-            ready::Admission::Fixed(most) => Admission::Fixed(most),
-        },
+    }
+}
+
+/// How many requests are let into the cluster at once. Automatic, it follows the thresholds of the
+/// policy, or the papers' where the policy has none.
+pub(super) fn crowd(config: &Config) -> Option<CrowdLimit> {
+    let threshold = |name: &str, papers: u64| {
+        let set = config.policy.params.iter().find(|(param, _)| param.name == name);
+        match set.map(|(_, value)| value) {
+            Some(policy::Value::Count(count)) => Some(*count),
+            Some(_) => None,
+            None => Some(papers),
+        }
+    };
+    match config.policy.admission {
+        ready::Admission::Off => None,
+        ready::Admission::Fixed(most) => Some(CrowdLimit::Fixed(most)),
+        ready::Admission::Auto => Some(CrowdLimit::Auto(policy::Admission::new(
+            threshold("t_low", 25),
+            threshold("t_high", 65),
+            policy::AdmissionForm::MinusOne,
+        ))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{explain, live_of, table};
 use crate::config::Config;
+use crate::config::ready::Level;
 use control::view::{
     ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView, Histogram,
     LATENCY_BOUNDS_S, ListenerView, ReloadView, Replies, RequestCount, RouteDuration, ServerView,
@@ -87,6 +88,28 @@ impl Glass {
         let mut state = self.state();
         if core::mem::take(&mut state.policy_due) {
             books.desk.set_policy(state.config.policy.build());
+        }
+    }
+
+    /// Where the lines of events go: standard error, if the configuration in force wants them.
+    pub(super) fn event_log(self: &Arc<Self>) -> control::EventLog {
+        let glass = Arc::clone(self);
+        Box::new(move |line| {
+            if glass.config().log.level >= Level::Info {
+                eprintln!("baton: {line}");
+            }
+        })
+    }
+
+    /// Says when the system allows fewer connections than the configuration.
+    pub(super) fn say_if_capped(&self) {
+        let (wanted, config) = (self.config().limits.connections, self.config());
+        let allowed = live_of(self).settings.connections_max;
+        if allowed < wanted && config.log.level >= Level::Warn {
+            eprintln!(
+                "baton: at most {allowed} connections at once, not {wanted}: the system lets this \
+                 process open no more files (ulimit -n, LimitNOFILE=)"
+            );
         }
     }
 

@@ -71,7 +71,8 @@ impl Service {
             doors.note(&listen, bound);
         }
         doors.show(&glass);
-        let supervisor = Supervisor::new(Arc::clone(&glass) as _);
+        glass.say_if_capped();
+        let supervisor = Supervisor::with_log(Arc::clone(&glass) as _, glass.event_log());
         table::look_after(&glass, &supervisor);
         let control =
             Some(Control::start(Arc::clone(&supervisor), admins).context("cannot start control")?);

@@ -87,6 +87,8 @@ pub(super) fn apply(
         routes: routes(&config, entrances, &old.routes, workers),
         backends,
     }));
+    drop(books);
+    shared.ask.set_crowd(convert::crowd(&config));
 }
 
 fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option<ServerId> {

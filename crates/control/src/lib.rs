@@ -23,7 +23,7 @@ pub mod view;
 pub use admin::{Admin, Bind, BindError, TOKEN_CHARS_MIN, Token};
 pub use client::{Client, ClientError};
 pub use ejection::{Ejection, EjectionRule, Feed};
-pub use events::{EVENTS_MAX, Event, Log};
+pub use events::{EVENTS_MAX, Event, Log as EventLog};
 pub use health::HealthRule;
 pub use probe::{Fault, Probe, Step};
 pub use supervisor::{Check, ServerSpec, Supervisor};

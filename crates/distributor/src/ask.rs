@@ -9,13 +9,15 @@
 
 use policy::{Assignment, Desk, Instant, Load, Outcome, Request, ServerId, State, Ticket};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 /// The desk, the gates of its servers, and the version of the server table they belong to.
 pub struct Ask {
     books: Mutex<Books>,
+    /// Whether [`Books::set_crowd`] set a limit: read without the lock by each request.
+    limited: AtomicBool,
 }
 
 /// What the lock guards.
@@ -25,7 +27,28 @@ pub struct Books {
     /// Changes with every change of the server table: an answer belongs to this version.
     pub version: u64,
     gates: Vec<Gate>,
+    crowd: Option<Crowd>,
 }
+
+/// How many requests are in the cluster at once: the papers' admission limit S.
+pub enum CrowdLimit {
+    /// This many.
+    Fixed(u32),
+    /// From the thresholds and the servers that are up.
+    Auto(policy::Admission),
+}
+
+/// Requests in the cluster, and those that wait to be let in.
+struct Crowd {
+    limit: CrowdLimit,
+    gate: Gate,
+    /// The state of the cluster that the gate's limit was computed for.
+    epoch: Option<u64>,
+}
+
+/// Requests that may wait to be let into the cluster: a bound on memory, far beyond what the
+/// deadline lets through.
+const CROWD_WAITING_MAX: u32 = 65_536;
 
 /// How many requests a server works on, and who waits.
 #[derive(Default)]
@@ -76,7 +99,49 @@ pub(crate) struct Assigned {
 impl Ask {
     /// Puts a desk behind a lock.
     pub fn new(desk: Desk) -> Self {
-        Self { books: Mutex::new(Books { desk, version: 0, gates: Vec::new() }) }
+        let books = Books { desk, version: 0, gates: Vec::new(), crowd: None };
+        Self { books: Mutex::new(books), limited: AtomicBool::new(false) }
+    }
+
+    /// Limits how many requests are in the cluster at once; `None` lets in all. Those that are in
+    /// stay in.
+    pub fn set_crowd(&self, limit: Option<CrowdLimit>) {
+        let mut books = self.books();
+        self.limited.store(limit.is_some(), Ordering::Relaxed);
+        match (&mut books.crowd, limit) {
+            (Some(crowd), Some(limit)) => (crowd.limit, crowd.epoch) = (limit, None),
+            (Some(crowd), None) => (crowd.limit, crowd.epoch) = (CrowdLimit::Fixed(0), None),
+            (none, Some(limit)) => {
+                let gate = Gate { queue_max: CROWD_WAITING_MAX, ..Gate::default() };
+                *none = Some(Crowd { limit, gate, epoch: None });
+            }
+            (None, None) => {}
+        }
+        books.count_crowd();
+    }
+
+    /// Whether requests have to ask to be let in.
+    pub(crate) fn limited(&self) -> bool {
+        self.limited.load(Ordering::Relaxed)
+    }
+
+    /// Asks to be let in; who is let in must [`Ask::leave`]. `None`: even the queue is full.
+    pub(crate) fn enter(&self) -> Option<Arc<Turn>> {
+        let mut books = self.books();
+        books.count_crowd();
+        let Some(crowd) = &mut books.crowd else { return Some(Turn::new(GRANTED)) };
+        crowd.gate.enter()
+    }
+
+    /// Gives back what [`Ask::enter`] gave, whether it was waited for or not.
+    pub(crate) fn leave(&self, turn: &Turn) {
+        let mut books = self.books();
+        books.count_crowd();
+        if turn.state.swap(GIVEN_UP, Ordering::AcqRel) == GRANTED
+            && let Some(crowd) = &mut books.crowd
+        {
+            crowd.gate.release();
+        }
     }
 
     /// The books, for the slow side: status, reload, health. Hold it briefly.
@@ -102,13 +167,11 @@ impl Ask {
         let version = books.version;
         let assigned = Assigned { assignment, ticket, load_chosen, load_least, version };
         let gate = books.gate(server);
-        if gate.limit == 0 || gate.running < gate.limit {
+        if gate.open() {
             gate.running += 1;
             return Answer::Go(assigned);
         }
-        if gate.waiting.len() < gate.queue_max as usize {
-            let turn = Arc::new(Turn { state: AtomicU8::new(WAITING), waker: Mutex::default() });
-            gate.waiting.push_back(Arc::clone(&turn));
+        if let Some(turn) = gate.enter() {
             return Answer::Wait(assigned, turn);
         }
         // The server did nothing wrong: this end says nothing about it.
@@ -156,12 +219,32 @@ impl Books {
         if state != State::Up {
             self.turn_away(server);
         }
+        self.count_crowd();
     }
 
     /// Removes a server.
     pub fn leave(&mut self, server: ServerId) {
         self.desk.leave(server);
         self.turn_away(server);
+        self.count_crowd();
+    }
+
+    /// Brings the limit of the crowd in line with the servers that are up.
+    fn count_crowd(&mut self) {
+        let cluster = self.desk.cluster();
+        let Some(crowd) = self.crowd.as_mut().filter(|c| c.epoch != Some(cluster.epoch())) else {
+            return;
+        };
+        crowd.epoch = Some(cluster.epoch());
+        crowd.gate.limit = match &crowd.limit {
+            CrowdLimit::Fixed(most) => *most,
+            // With no server up nobody is served anyway, and zero would mean no limit.
+            CrowdLimit::Auto(admission) => {
+                let most = admission.limit(cluster).0 / Load::ONE.0;
+                u32::try_from(most).unwrap_or(u32::MAX).max(1)
+            }
+        };
+        crowd.gate.fill();
     }
 
     fn turn_away(&mut self, server: ServerId) {
@@ -179,13 +262,31 @@ impl Books {
 }
 
 impl Gate {
+    fn open(&self) -> bool {
+        self.limit == 0 || self.running < self.limit
+    }
+
+    /// A place, or a turn to wait for; `None` when too many wait already.
+    fn enter(&mut self) -> Option<Arc<Turn>> {
+        if self.open() {
+            self.running += 1;
+            return Some(Turn::new(GRANTED));
+        }
+        if self.waiting.len() >= self.queue_max as usize {
+            return None;
+        }
+        let turn = Turn::new(WAITING);
+        self.waiting.push_back(Arc::clone(&turn));
+        Some(turn)
+    }
+
     fn release(&mut self) {
         self.running = self.running.checked_sub(1).expect("every place given up was taken");
         self.fill();
     }
 
     fn fill(&mut self) {
-        while self.limit == 0 || self.running < self.limit {
+        while self.open() {
             let Some(turn) = self.waiting.pop_front() else { return };
             if turn.resolve(GRANTED) {
                 self.running += 1;
@@ -204,6 +305,10 @@ pub(crate) enum Waited {
 }
 
 impl Turn {
+    fn new(state: u8) -> Arc<Self> {
+        Arc::new(Self { state: AtomicU8::new(state), waker: Mutex::default() })
+    }
+
     fn resolve(&self, state: u8) -> bool {
         let won = self
             .state
@@ -226,5 +331,66 @@ impl Turn {
             GRANTED => Some(Waited::Granted),
             _ => Some(Waited::TurnedAway),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use policy::{Class, Cluster, Params, Spec, TargetId, entry};
+
+    fn ask(servers: u16) -> Ask {
+        let row = entry("round-robin").unwrap();
+        let mut desk = Desk::new((row.build)(&Params::new(row.params)), Cluster::new(0.0), 1);
+        for at in 0..servers {
+            let spec = Spec { name: at.to_string().into(), weight: 1, capacity: None };
+            desk.join(spec, State::Up, Instant::ZERO).unwrap();
+        }
+        Ask::new(desk)
+    }
+
+    fn question() -> Request {
+        let (at, target, class) = (Instant::ZERO, TargetId(1), Class::STATIC);
+        Request { at, target, class, holder: None }
+    }
+
+    fn waited(turn: &Turn) -> Option<Waited> {
+        turn.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn places_go_to_those_who_wait_in_the_order_they_came() {
+        let ask = ask(1);
+        ask.books().set_gate(ServerId(0), 1, 2);
+        let Answer::Go(first) = ask.assign(&question(), &[]) else { panic!("it is free") };
+        let wait = || match ask.assign(&question(), &[]) {
+            Answer::Wait(assigned, turn) => (assigned, turn),
+            _ => panic!("it is full"),
+        };
+        let ((_second, a), (third, b)) = (wait(), wait());
+        assert!(matches!(ask.assign(&question(), &[]), Answer::Full));
+        ask.give_up(third.ticket, &b, Instant::ZERO);
+        let ok = Outcome { at: Instant::ZERO, ok: true, first_byte: None };
+        ask.finish(first.ticket, ok);
+        assert_eq!(waited(&a), Some(Waited::Granted));
+        assert_eq!(ask.books().desk.cluster().total(), Load::ONE);
+    }
+
+    #[test]
+    fn the_automatic_crowd_follows_the_servers_that_are_up() {
+        let ask = ask(2);
+        let admission = policy::Admission::new(Some(2), Some(5), policy::AdmissionForm::MinusOne);
+        ask.set_crowd(Some(CrowdLimit::Auto(admission)));
+        // S = (n - 1) * T_high + T_low - 1 = 6 for two servers, and 1 for one.
+        let inside: Vec<_> = (0..8).map(|_| ask.enter().unwrap()).collect();
+        assert_eq!(inside.iter().filter(|turn| waited(turn).is_some()).count(), 6);
+        ask.books().set_state(ServerId(0), State::Down);
+        inside.iter().take(5).for_each(|turn| ask.leave(turn));
+        let still: Vec<_> = inside.iter().skip(5).map(|turn| waited(turn).is_some()).collect();
+        assert_eq!(still, [true, false, false]);
+        ask.leave(&inside[5]);
+        assert!(waited(&inside[6]).is_some() && waited(&inside[7]).is_none());
+        ask.set_crowd(None);
+        assert!(waited(&inside[7]).is_some(), "without a limit nobody waits");
     }
 }

@@ -5,16 +5,17 @@ use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::Cause;
 use crate::facts::Asked;
+use crate::forward::{first_line, identify, write_head};
 use crate::journal::{Short, Tally};
-use crate::place::Place;
+use crate::place::{Admitted, Place};
 use crate::pool::connect;
 use crate::settings::AccessFormat;
-use crate::shared::{Backend, Live};
+use crate::shared::Backend;
 use crate::worker::{Mine, Worker};
 use policy::{Expect, Outcome, Request, ServerId};
 use std::rc::Rc;
 use std::sync::Arc;
-use wire::http::emit::{ErrorEdit, RequestEdit, RequestId};
+use wire::http::emit::ErrorEdit;
 use wire::http::{Framing, Method, RequestHead, Slots, Version, emit, request};
 
 /// What follows an exchange on the client's connection.
@@ -109,6 +110,14 @@ impl Exchange {
 
     async fn serve(&mut self, client: &mut Client, worker: &Worker) -> After {
         let live = Rc::clone(&self.live);
+        let deadline = live.settings.queue_deadline;
+        let admitted = match Admitted::wait(worker, &client.watch, deadline).await {
+            Ok(admitted) => admitted,
+            Err(cause) => return self.refuse(cause, None, client, worker).await,
+        };
+        if admitted.is_some() {
+            self.question.at = worker.shared.clock.now();
+        }
         let mut avoid: Vec<ServerId> = Vec::new();
         loop {
             let found = Place::find(worker, &live, &client.watch, &self.question, &avoid).await;
@@ -243,8 +252,8 @@ impl Exchange {
     ) -> After {
         let (status, reason) = match cause {
             Cause::NoServer => (503, "no server is up"),
-            Cause::QueueFull => (503, "the server is full and its queue too"),
-            Cause::QueueTimeout => (503, "the server is full and no turn came in time"),
+            Cause::QueueFull => (503, "the servers are full and the queue too"),
+            Cause::QueueTimeout => (503, "the servers are full and no turn came in time"),
             Cause::FirstByteTimeout => (504, "the server did not answer in time"),
             Cause::Connect => (502, "no connection to the server"),
             Cause::BadRequest => (400, "the body of the request is malformed"),
@@ -339,12 +348,6 @@ impl Exchange {
     }
 }
 
-/// Method and target of the head that was sent.
-fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
-    let mut words = head.splitn(3, |byte| *byte == b' ');
-    (words.next().unwrap_or_default(), words.next().unwrap_or_default())
-}
-
 /// Counts a request as under way for as long as its task works on it.
 struct Open<'w>(&'w Worker);
 
@@ -356,44 +359,4 @@ impl Drop for Open<'_> {
 
 pub(crate) fn micros(span: core::time::Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn identify(
-    head: &RequestHead<'_, '_>,
-    live: &Live,
-    worker: &Worker,
-) -> Option<Short<ID_BYTES_MAX>> {
-    let forwarding = &live.settings.forwarding;
-    if !forwarding.request_id {
-        return None;
-    }
-    let theirs = if forwarding.trust { head.field("x-request-id") } else { None };
-    let fits = |id: &&[u8]| (1..=ID_BYTES_MAX).contains(&id.len()) && id.is_ascii();
-    Some(theirs.filter(fits).map_or_else(|| worker.new_id(), Short::cut))
-}
-
-fn write_head(
-    head: &RequestHead<'_, '_>,
-    client: &Client,
-    live: &Live,
-    id: Option<&Short<ID_BYTES_MAX>>,
-    out: &mut Vec<u8>,
-) {
-    let forwarding = &live.settings.forwarding;
-    let id = id.map(Short::text);
-    let told = forwarding.x_forwarded || forwarding.forwarded;
-    let edit = RequestEdit {
-        via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
-        forwarded_for: told.then_some(&*client.peer_text),
-        forwarded_proto: told.then_some("http"),
-        forwarded_host: told,
-        forwarded: forwarding.forwarded,
-        trusted: forwarding.trust,
-        request_id: id.as_ref().map_or(RequestId::Untouched, |id| RequestId::Set(id)),
-        host: None,
-        close: false,
-        upgrade: true,
-        expect: true,
-    };
-    emit::request(head, &edit, out);
 }

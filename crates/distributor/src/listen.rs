@@ -4,7 +4,7 @@ use crate::sys;
 use core::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
 /// How long the kernel keeps a silent new connection before handing it over all the same.
@@ -41,7 +41,14 @@ impl Listen {
     pub fn open(&self, count: usize) -> io::Result<Vec<TcpListener>> {
         let mut address = self.address;
         let mut sockets = Vec::with_capacity(count);
-        self.refuse_taken(address)?;
+        match self.refuse_taken(address) {
+            // "Every address" on a machine without IPv6 is every address of IPv4.
+            Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && lacks_ipv6(&error) => {
+                let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+                return Self { address, ..self.clone() }.open(count);
+            }
+            result => result?,
+        }
         for _ in 0..count {
             let socket = self.socket()?;
             socket.bind(&address.into())?;
@@ -56,15 +63,15 @@ impl Listen {
     /// SO_REUSEPORT would let a second switch of the same user join silently and take half of the
     /// clients. So first bind without it, which fails when anybody listens there.
     fn refuse_taken(&self, address: SocketAddr) -> io::Result<()> {
-        if address.port() == 0 {
-            return Ok(());
-        }
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
         socket.bind(&address.into())?;
+        if address.port() == 0 {
+            return Ok(());
+        }
         socket.listen(1)
     }
 
@@ -89,6 +96,11 @@ impl Listen {
     }
 }
 
+fn lacks_ipv6(error: &io::Error) -> bool {
+    let errno = error.raw_os_error();
+    errno == Some(libc::EAFNOSUPPORT) || errno == Some(libc::EADDRNOTAVAIL)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +114,14 @@ mod tests {
         let sockets = any().open(3).unwrap();
         let ports: Vec<_> = sockets.iter().map(|s| s.local_addr().unwrap().port()).collect();
         assert_eq!(ports, [ports[0]; 3]);
+    }
+
+    #[test]
+    fn every_address_is_open_to_clients_of_ipv4() {
+        let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+        let sockets = Listen::new("test", everywhere).open(1).unwrap();
+        let port = sockets[0].local_addr().unwrap().port();
+        std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     }
 
     #[test]

@@ -113,6 +113,42 @@ impl Drop for Place<'_> {
     }
 }
 
+/// Admission to the cluster, given back when dropped.
+pub(crate) struct Admitted<'w> {
+    worker: &'w Worker,
+    turn: Arc<Turn>,
+}
+
+impl<'w> Admitted<'w> {
+    /// Waits to be let in where the cluster is limited; `None` where it is not.
+    pub(crate) async fn wait(
+        worker: &'w Worker,
+        watch: &Watched,
+        deadline: Duration,
+    ) -> Result<Option<Self>, Cause> {
+        if !worker.shared.ask.limited() {
+            return Ok(None);
+        }
+        let turn = worker.shared.ask.enter().ok_or(Cause::QueueFull)?;
+        let admitted = Self { worker, turn };
+        watch.arm(deadline);
+        let waited = poll_fn(|cx| match admitted.turn.poll(cx) {
+            Some(waited) => Poll::Ready(Some(waited)),
+            None if watch.expired(cx) => Poll::Ready(None),
+            None => Poll::Pending,
+        });
+        let waited = waited.await;
+        watch.disarm();
+        waited.map(|_| Some(admitted)).ok_or(Cause::QueueTimeout)
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.worker.shared.ask.leave(&self.turn);
+    }
+}
+
 /// A place in a server's queue, left when dropped.
 struct Line<'w> {
     worker: &'w Worker,

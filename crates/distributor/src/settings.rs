@@ -22,19 +22,6 @@ pub struct Settings {
     pub forwarding: Forwarding,
     /// The access log's format; `None`: no access log.
     pub access: Option<AccessFormat>,
-    /// Requests in the whole cluster at once (the papers' S); zero is no limit.
-    pub admission: Admission,
-}
-
-/// How many requests are let into the cluster at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// As many as come.
-    Off,
-    /// This many.
-    Fixed(u32),
-    /// The papers' S, from the policy's thresholds and the servers that are up.
-    Auto,
 }
 
 /// How long each phase may take.
@@ -118,7 +105,6 @@ impl Default for Settings {
             retry: Retry::default(),
             forwarding: Forwarding::default(),
             access: None,
-            admission: Admission::Off,
         }
     }
 }

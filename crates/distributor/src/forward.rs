@@ -1,0 +1,57 @@
+//! The request as a server gets it: what is added to the client's head.
+
+use crate::client::Client;
+use crate::exchange::ID_BYTES_MAX;
+use crate::journal::Short;
+use crate::shared::Live;
+use crate::worker::Worker;
+use wire::http::emit::{RequestEdit, RequestId};
+use wire::http::{RequestHead, emit};
+
+/// Method and target of the head that was sent.
+pub(crate) fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
+    let mut words = head.splitn(3, |byte| *byte == b' ');
+    (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+}
+
+/// The identifier for `X-Request-Id`: the client's own where it is believed, else a new one.
+pub(crate) fn identify(
+    head: &RequestHead<'_, '_>,
+    live: &Live,
+    worker: &Worker,
+) -> Option<Short<ID_BYTES_MAX>> {
+    let forwarding = &live.settings.forwarding;
+    if !forwarding.request_id {
+        return None;
+    }
+    let theirs = if forwarding.trust { head.field("x-request-id") } else { None };
+    let fits = |id: &&[u8]| (1..=ID_BYTES_MAX).contains(&id.len()) && id.is_ascii();
+    Some(theirs.filter(fits).map_or_else(|| worker.new_id(), Short::cut))
+}
+
+/// Appends the head for the server.
+pub(crate) fn write_head(
+    head: &RequestHead<'_, '_>,
+    client: &Client,
+    live: &Live,
+    id: Option<&Short<ID_BYTES_MAX>>,
+    out: &mut Vec<u8>,
+) {
+    let forwarding = &live.settings.forwarding;
+    let id = id.map(Short::text);
+    let told = forwarding.x_forwarded || forwarding.forwarded;
+    let edit = RequestEdit {
+        via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
+        forwarded_for: told.then_some(&*client.peer_text),
+        forwarded_proto: told.then_some("http"),
+        forwarded_host: told,
+        forwarded: forwarding.forwarded,
+        trusted: forwarding.trust,
+        request_id: id.as_ref().map_or(RequestId::Untouched, |id| RequestId::Set(id)),
+        host: None,
+        close: false,
+        upgrade: true,
+        expect: true,
+    };
+    emit::request(head, &edit, out);
+}
