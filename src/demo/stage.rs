@@ -140,6 +140,7 @@ pub fn switch(policy: &str, origins: &Origins) -> Result<Service> {
         Flag::Set("admin.socket=off".to_owned()),
         Flag::Set("timeouts.drain=1s".to_owned()),
         Flag::Set("health.kind=off".to_owned()),
+        Flag::Set("limits.connections=4000".to_owned()),
         Flag::Set("log.level=warn".to_owned()),
     ];
     for (at, address) in origins.addresses.iter().enumerate() {
