@@ -137,10 +137,8 @@ impl Ask {
     pub(crate) fn leave(&self, turn: &Turn) {
         let mut books = self.books();
         books.count_crowd();
-        if turn.state.swap(GIVEN_UP, Ordering::AcqRel) == GRANTED
-            && let Some(crowd) = &mut books.crowd
-        {
-            crowd.gate.release();
+        if let Some(crowd) = &mut books.crowd {
+            crowd.gate.give_up(turn);
         }
     }
 
@@ -192,9 +190,7 @@ impl Ask {
         let mut books = self.books();
         let server = ticket.server;
         books.desk.finish(ticket, Outcome { at, ok: true, first_byte: None });
-        if turn.state.swap(GIVEN_UP, Ordering::AcqRel) == GRANTED {
-            books.gate(server).release();
-        }
+        books.gate(server).give_up(turn);
     }
 }
 
@@ -278,6 +274,19 @@ impl Gate {
         let turn = Turn::new(WAITING);
         self.waiting.push_back(Arc::clone(&turn));
         Some(turn)
+    }
+
+    /// Takes a turn back, wherever it stands. Those who give up have mostly waited longest, so the
+    /// search from the front is short.
+    fn give_up(&mut self, turn: &Turn) {
+        match turn.state.swap(GIVEN_UP, Ordering::AcqRel) {
+            GRANTED => self.release(),
+            WAITING => {
+                let at = self.waiting.iter().position(|other| core::ptr::eq(&**other, turn));
+                at.and_then(|at| self.waiting.remove(at));
+            }
+            _ => {}
+        }
     }
 
     fn release(&mut self) {

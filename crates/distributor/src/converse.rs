@@ -40,9 +40,15 @@ impl Failure {
         Self { sent: false, ..Self::of(Cause::Connect) }
     }
 
-    /// Whether it says something about the server, rather than about the client.
+    /// Whether it says something about the server, rather than about the client or about a
+    /// connection that had been idle too long.
     pub(crate) fn blames_server(&self) -> bool {
-        !matches!(self.cause, Cause::ClientData | Cause::ClientRequest | Cause::BadRequest)
+        !self.stale && !self.blames_client()
+    }
+
+    /// Whether the client is the reason: then no other server would do better.
+    pub(crate) fn blames_client(&self) -> bool {
+        matches!(self.cause, Cause::ClientData | Cause::ClientRequest | Cause::BadRequest)
     }
 }
 

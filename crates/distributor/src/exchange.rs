@@ -34,6 +34,10 @@ pub(crate) enum After {
 /// An identifier for `X-Request-Id`, at most this long where the client's is kept.
 pub(crate) const ID_BYTES_MAX: usize = 64;
 
+/// A request that must not be sent twice goes only over a connection that was used within this
+/// many ticks, one second: a server that closes idle ones is not about to close that.
+const FRESH_TICKS: u64 = 10;
+
 /// Seconds after which a client is told to come back when servers are full or gone.
 const RETRY_AFTER_S: u32 = 1;
 
@@ -129,7 +133,7 @@ impl Exchange {
             let result = self.attempt(client, worker, place.backend()).await;
             let failure = match result {
                 Ok(after) => {
-                    self.settle(place, self.tally.status < 500, worker);
+                    self.settle(place, true, self.tally.status < 500, worker);
                     return after;
                 }
                 Err(failure) => failure,
@@ -139,13 +143,14 @@ impl Exchange {
                 place.backend().counters.of(worker.index).failed.add(1);
                 place.backend().observed(false);
             }
-            self.settle(place, !failure.blames_server(), worker);
+            let fine = !failure.blames_server();
+            self.settle(place, fine && failure.reply_begun, fine, worker);
             if failure.reply_begun {
                 self.tally.cause = failure.cause;
                 return if self.until_close { After::Reset } else { After::Close };
             }
             avoid.push(server);
-            if !self.may_repeat(&failure, avoid.len(), worker) {
+            if failure.blames_client() || !self.may_repeat(&failure, avoid.len(), worker) {
                 return self.refuse(failure.cause, failure.why, client, worker).await;
             }
             worker.counters().retries.add(1);
@@ -180,7 +185,8 @@ impl Exchange {
         worker: &Worker,
         backend: &Arc<Backend>,
     ) -> Result<After, Failure> {
-        let pooled = worker.pool.borrow_mut().take(backend);
+        let age_max = if self.repeatable() { u64::MAX } else { FRESH_TICKS };
+        let pooled = worker.pool.borrow_mut().take(backend, worker.watches.now(), age_max);
         if let Some(upstream) = pooled {
             worker.counters().server_reuses.add(1);
             let talk = Conversation::new(self, upstream);
@@ -215,13 +221,14 @@ impl Exchange {
         granted
     }
 
-    /// Gives the place back and counts what the server did.
-    fn settle(&mut self, place: Place<'_>, ok: bool, worker: &Worker) {
+    /// Gives the place back and counts what the server did: whether it `answered`, and whether all
+    /// was well with it.
+    fn settle(&mut self, place: Place<'_>, answered: bool, ok: bool, worker: &Worker) {
         let now = worker.shared.clock.now();
         let tally = &mut self.tally;
         let first_byte = (tally.first_byte_us > 0)
             .then(|| core::time::Duration::from_micros(tally.first_byte_us));
-        if tally.status > 0 {
+        if answered {
             let counters = place.backend().counters.of(worker.index);
             counters.answered.add(1);
             counters.bytes_to.add(tally.bytes_in);

@@ -37,10 +37,19 @@ struct Shelf {
 }
 
 impl Pool {
-    /// An idle connection to `backend` that the server has not closed, as far as is known.
-    pub(crate) fn take(&mut self, backend: &Arc<Backend>) -> Option<Upstream> {
+    /// An idle connection to `backend` that the server has not closed, as far as is known, and
+    /// that was used no more than `age_max` ticks before `now`.
+    pub(crate) fn take(
+        &mut self,
+        backend: &Arc<Backend>,
+        now: u64,
+        age_max: u64,
+    ) -> Option<Upstream> {
         let shelf = self.shelves.get_mut(backend.id.index())?;
         if !shelf.owner.as_ref().is_some_and(|owner| Arc::ptr_eq(owner, backend)) {
+            return None;
+        }
+        if now.saturating_sub(shelf.idle.last()?.since_tick) > age_max {
             return None;
         }
         while let Some(mut idle) = shelf.idle.pop() {

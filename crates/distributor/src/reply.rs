@@ -137,7 +137,9 @@ impl Conversation<'_> {
         down.set_corked(more);
         let count = match client.socket.poll_write(cx, &out, body, more) {
             Poll::Ready(Ok(count)) => count,
-            Poll::Ready(Err(_)) => return Err(Failure::of(Cause::ClientData)),
+            Poll::Ready(Err(_)) => {
+                return Err(Failure { reply_begun: true, ..Failure::of(Cause::ClientData) });
+            }
             Poll::Pending => 0,
         };
         exchange.tally.status = head.status;
