@@ -47,7 +47,7 @@ impl Source {
         for (first, line) in self.code.iter().enumerate() {
             for (column, _) in line.match_indices("fn ") {
                 let before = line[..column].chars().next_back();
-                if before.is_some_and(|char| is_word(char)) {
+                if before.is_some_and(is_word) {
                     continue;
                 }
                 let name = line[column + 3..].chars().take_while(|char| is_word(*char));
