@@ -7,11 +7,10 @@
 //! Also here, because it must change together with the books: how many requests a server works on
 //! at once, and the bounded queue of those that wait for it.
 
+use crate::gate::{GRANTED, Gate, TURNED_AWAY, Turn};
 use policy::{Assignment, Desk, Instant, Load, Outcome, Request, ServerId, State, Ticket};
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
 
 /// The desk, the gates of its servers, and the version of the server table they belong to.
 pub struct Ask {
@@ -49,28 +48,6 @@ struct Crowd {
 /// Requests that may wait to be let into the cluster: a bound on memory, far beyond what the
 /// deadline lets through.
 const CROWD_WAITING_MAX: u32 = 65_536;
-
-/// How many requests a server works on, and who waits.
-#[derive(Default)]
-struct Gate {
-    running: u32,
-    /// Requests at once; zero is no limit.
-    limit: u32,
-    /// Requests that may wait.
-    queue_max: u32,
-    waiting: VecDeque<Arc<Turn>>,
-}
-
-/// A place in a server's queue.
-pub(crate) struct Turn {
-    state: AtomicU8,
-    waker: Mutex<Option<Waker>>,
-}
-
-const WAITING: u8 = 0;
-const GRANTED: u8 = 1;
-const TURNED_AWAY: u8 = 2;
-const GIVEN_UP: u8 = 3;
 
 /// The answer to a question.
 pub(crate) enum Answer {
@@ -257,96 +234,12 @@ impl Books {
     }
 }
 
-impl Gate {
-    fn open(&self) -> bool {
-        self.limit == 0 || self.running < self.limit
-    }
-
-    /// A place, or a turn to wait for; `None` when too many wait already.
-    fn enter(&mut self) -> Option<Arc<Turn>> {
-        if self.open() {
-            self.running += 1;
-            return Some(Turn::new(GRANTED));
-        }
-        if self.waiting.len() >= self.queue_max as usize {
-            return None;
-        }
-        let turn = Turn::new(WAITING);
-        self.waiting.push_back(Arc::clone(&turn));
-        Some(turn)
-    }
-
-    /// Takes a turn back, wherever it stands. Those who give up have mostly waited longest, so the
-    /// search from the front is short.
-    fn give_up(&mut self, turn: &Turn) {
-        match turn.state.swap(GIVEN_UP, Ordering::AcqRel) {
-            GRANTED => self.release(),
-            WAITING => {
-                let at = self.waiting.iter().position(|other| core::ptr::eq(&**other, turn));
-                at.and_then(|at| self.waiting.remove(at));
-            }
-            _ => {}
-        }
-    }
-
-    fn release(&mut self) {
-        self.running = self.running.checked_sub(1).expect("every place given up was taken");
-        self.fill();
-    }
-
-    fn fill(&mut self) {
-        while self.open() {
-            let Some(turn) = self.waiting.pop_front() else { return };
-            if turn.resolve(GRANTED) {
-                self.running += 1;
-            }
-        }
-    }
-}
-
-/// How waiting ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waited {
-    /// There is a place at the server, and it is ours.
-    Granted,
-    /// The server takes nothing new any more: ask again.
-    TurnedAway,
-}
-
-impl Turn {
-    fn new(state: u8) -> Arc<Self> {
-        Arc::new(Self { state: AtomicU8::new(state), waker: Mutex::default() })
-    }
-
-    fn resolve(&self, state: u8) -> bool {
-        let won = self
-            .state
-            .compare_exchange(WAITING, state, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok();
-        if won {
-            let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
-        won
-    }
-
-    /// How the waiting ended, or `None`: then the task is woken when it does.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Option<Waited> {
-        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
-        match self.state.load(Ordering::Acquire) {
-            WAITING => None,
-            GRANTED => Some(Waited::Granted),
-            _ => Some(Waited::TurnedAway),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::Waited;
     use policy::{Class, Cluster, Params, Spec, TargetId, entry};
+    use std::task::{Context, Waker};
 
     fn ask(servers: u16) -> Ask {
         let row = entry("round-robin").unwrap();

@@ -16,6 +16,7 @@ pub mod counters;
 mod exchange;
 mod facts;
 mod forward;
+mod gate;
 mod io;
 pub mod journal;
 mod listen;

@@ -1,8 +1,9 @@
 //! A place at a server: asked for, waited for where the server is full, and given back however the
 //! request ends.
 
-use crate::ask::{Answer, Assigned, Turn, Waited};
+use crate::ask::{Answer, Assigned};
 use crate::counters::Cause;
+use crate::gate::{Turn, Waited};
 use crate::shared::Backend;
 use crate::watch::Watched;
 use crate::worker::{Mine, Worker};
