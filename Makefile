@@ -3,6 +3,9 @@
 
 CARGO ?= cargo
 export RUST_BACKTRACE = 1
+export PATH := $(PATH):/usr/sbin
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench bench-relay fuzz doc cc
@@ -27,9 +30,13 @@ check: cc ## format, lints, documentation, source rules; warnings are errors (in
 bench: cc ## what single operations cost: a decision, a head, a judgement, a node (installs: see cc)
 	$(CARGO) bench --workspace --benches --locked
 
-bench-relay: cc ## the relay beside HAProxy and nginx (installs haproxy, nginx and wrk by apt)
-	$(CARGO) build --release --locked
-	bench/relay
+bench-relay: cc ## the relay beside HAProxy and nginx (installs haproxy, nginx-light and wrk by apt)
+	@missing=; \
+		command -v haproxy >/dev/null || missing="$$missing haproxy"; \
+		command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+		command -v wrk >/dev/null || missing="$$missing wrk"; \
+		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
+	$(CARGO) bench --locked --bench relay
 
 fuzz: cc ## the fuzzers' corpora on stable Rust (installs: see cc); CONTRIBUTING.md says how to explore
 	$(CARGO) test --locked -p wire --test corpus
@@ -42,5 +49,4 @@ doc: cc ## the documentation of every crate, private items too, in target/doc (i
 cc: ## install a C compiler by apt, if there is none
 	@command -v cc >/dev/null || { \
 		echo "no C compiler: installing gcc and libc6-dev by apt"; \
-		as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
-		$$as_root apt-get update -qq && $$as_root apt-get install -y -qq gcc libc6-dev; }
+		$(APT) gcc libc6-dev; }

@@ -1,5 +1,6 @@
 //! The switch as the control side sees it: every counter, book and setting as plain data.
 
+use super::changes::{differences, fingerprint};
 use super::{explain, live_of, table};
 use crate::config::Config;
 use crate::config::ready::Level;
@@ -370,34 +371,6 @@ fn histogram<T>(
     let buckets = (0..=BOUNDS_US.len()).map(|at| copies.sum(|copy| &of(copy).buckets[at]));
     let sum_us = copies.sum(|copy| &of(copy).sum_us);
     Histogram::new(&LATENCY_BOUNDS_S, buckets.collect(), sum_us as f64 / 1e6)
-}
-
-/// A short hash that tells whether two switches run the same configuration.
-fn fingerprint(config: &Config) -> String {
-    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(format!("{config:?}").as_bytes()))
-}
-
-fn differences(old: &Config, new: &Config) -> String {
-    let mut changed = Vec::new();
-    let mut note = |name: &str, differs: bool| {
-        if differs {
-            changed.push(name.to_owned());
-        }
-    };
-    note("listeners", old.listeners != new.listeners);
-    note("servers", old.servers != new.servers);
-    note("policy", old.policy != new.policy);
-    note("rules", old.rules != new.rules);
-    note("limits", old.limits != new.limits);
-    note("time-outs", old.timeouts != new.timeouts);
-    note("queue", old.queue != new.queue);
-    note("retry", old.retry != new.retry);
-    note("health", old.health != new.health);
-    note("ejection", old.ejection != new.ejection || old.panic_share != new.panic_share);
-    note("slow start", old.slow_start != new.slow_start);
-    note("log", old.log != new.log);
-    note("forwarded", old.forwarded != new.forwarded);
-    if changed.is_empty() { "nothing has changed".to_owned() } else { changed.join(", ") }
 }
 
 pub(super) fn rule_label(rule: Option<u16>) -> Option<String> {

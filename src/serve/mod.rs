@@ -1,5 +1,6 @@
 //! A running switch: workers, books and the control side, started, reloaded and stopped as one.
 
+mod changes;
 mod convert;
 mod explain;
 mod glass;
