@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The desk, the gates of its servers, and the version of the server table they belong to.
 pub struct Ask {
     books: Mutex<Books>,
-    /// Whether [`Books::set_crowd`] set a limit: read without the lock by each request.
+    /// Whether [`Ask::set_crowd`] set a limit: read without the lock by each request.
     limited: AtomicBool,
 }
 

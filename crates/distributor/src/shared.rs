@@ -41,7 +41,7 @@ pub struct Live {
     /// Name of the policy, for the log.
     pub policy: Box<str>,
     /// Counters by listener and rule: for each entrance one for each rule, and one for requests
-    /// that no rule matched. See [`Live::route`].
+    /// that no rule matched. `Live::route` finds them.
     pub routes: Vec<Arc<Route>>,
     /// Servers by slot.
     pub backends: Vec<Option<Arc<Backend>>>,
