@@ -1,8 +1,8 @@
 //! What happened, request by request: the ring of recent decisions and the access log.
 //!
 //! The ring is always on and has a fixed size. The log, when asked for, is formatted by the worker
-//! (`access`) into a buffer of its own and written by a thread of its own, so a slow disk delays no request:
-//! when the writer cannot keep up, lines are dropped and counted.
+//! (`access`) into a buffer of its own and written by a thread of its own, so a slow disk delays no
+//! request: when the writer cannot keep up, lines are dropped and counted.
 
 use crate::counters::Cause;
 use policy::{Class, Expect, Load, TargetId, Why};

@@ -5,8 +5,8 @@
 //! and the table of servers, rules and settings, which a reload replaces as a whole.
 //!
 //! The order in which a request meets the modules: `worker` accepts, `client` reads its head,
-//! `exchange` asks (`place`, [`ask`]) and makes attempts (`pool`, `converse`, `reply`), `pump` moves bodies,
-//! `exchange` writes down what became of it ([`counters`], [`journal`]).
+//! `exchange` asks (`place`, [`ask`]) and makes attempts (`pool`, `converse`, `reply`), `pump`
+//! moves bodies, `exchange` writes down what became of it ([`counters`], [`journal`]).
 
 mod access;
 pub mod ask;
