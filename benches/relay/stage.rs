@@ -99,7 +99,7 @@ impl Stage {
         fs::write(&path, fill(template, &values)?)?;
         let (path, baton) = (text(&path), text(&self.baton));
         let command = match program {
-            Program::HaProxy => vec!["haproxy", "-db", "-q", "-f", &path],
+            Program::HaProxy => vec!["haproxy", "-db", "-f", &path],
             Program::Nginx => vec!["nginx", "-e", "stderr", "-p", &dir, "-c", &path],
             Program::Baton => vec![&*baton, "run", "-c", &path],
         };
