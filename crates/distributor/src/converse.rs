@@ -14,14 +14,15 @@ use crate::worker::Worker;
 use core::future::poll_fn;
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
+use wire::http::BadChunk;
 use wire::http::emit::BodyEdit;
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(crate) cause: Cause,
-    /// What to tell the client beyond the cause.
-    pub(crate) why: Option<&'static str>,
+    /// Status and reason to tell the client, where the cause alone says too little.
+    pub(crate) said: Option<(u16, &'static str)>,
     /// Whether the server may have seen the request.
     pub(crate) sent: bool,
     /// Whether it was an idle connection that turned out to be closed.
@@ -32,18 +33,24 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn of(cause: Cause) -> Self {
-        Self { cause, why: None, sent: true, stale: false, reply_begun: false }
+        Self { cause, said: None, sent: true, stale: false, reply_begun: false }
     }
 
-    /// No connection was made.
-    pub(crate) fn connect() -> Self {
-        Self { sent: false, ..Self::of(Cause::Connect) }
+    /// No connection was made, because of the server or because of us.
+    pub(crate) fn connect(exhausted: bool) -> Self {
+        let cause = if exhausted { Cause::Exhausted } else { Cause::Connect };
+        Self { sent: false, ..Self::of(cause) }
     }
 
-    /// Whether it says something about the server, rather than about the client or about a
-    /// connection that had been idle too long.
+    /// The body of the request is not what it says it is.
+    fn body(bad: BadChunk) -> Self {
+        Self { said: Some((bad.status(), bad.why())), ..Self::of(Cause::BadRequest) }
+    }
+
+    /// Whether it says something about the server, rather than about the client, about us, or
+    /// about a connection that had been idle too long.
     pub(crate) fn blames_server(&self) -> bool {
-        !self.stale && !self.blames_client()
+        !self.stale && self.cause != Cause::Exhausted && !self.blames_client()
     }
 
     /// Whether the client is the reason: then no other server would do better.
@@ -63,8 +70,11 @@ pub(crate) struct Conversation<'e> {
     up_broken: bool,
     /// The reply's head as far as it has come, when not at once.
     pub(crate) partial: Vec<u8>,
-    /// Interim replies that the client has not taken yet.
+    /// Interim replies that the client has not taken yet, and how many there were.
     pub(crate) interim: Vec<u8>,
+    pub(crate) interim_count: u32,
+    /// Whether the client has taken one of them in part.
+    interim_torn: bool,
     /// The reply's body.
     pub(crate) down: Option<Pump>,
     pub(crate) close: bool,
@@ -84,6 +94,8 @@ impl<'e> Conversation<'e> {
             up_broken: false,
             partial: Vec::new(),
             interim: Vec::new(),
+            interim_count: 0,
+            interim_torn: false,
             down: None,
             close: true,
             upgraded: false,
@@ -112,12 +124,17 @@ impl<'e> Conversation<'e> {
         self.count(worker);
         if let Err(mut failure) = result {
             failure.sent = self.head_sent > 0;
+            // Behind half of a head nothing can be said that the client would understand.
+            failure.reply_begun |= self.interim_torn;
             if !failure.sent {
                 self.up.return_to(&mut client.inbox);
             }
             return Err(failure);
         }
         if self.upgraded {
+            if !self.exchange.framing.is_empty() {
+                client.inbox = core::mem::take(&mut self.up.excess);
+            }
             let spare = self.down.as_mut().map(Pump::unsent).unwrap_or_default();
             let (upstream, exchange) = (self.upstream, self.exchange);
             let moved = tunnel::run(client, upstream, spare, worker, timeouts.tunnel).await;
@@ -140,7 +157,7 @@ impl<'e> Conversation<'e> {
                 self.up.owe(&inbox[..count]);
                 Ok(())
             }
-            Err(bad) => Err(Failure { why: Some(bad.why()), ..Failure::of(Cause::BadRequest) }),
+            Err(bad) => Err(Failure::body(bad)),
         }
     }
 
@@ -171,11 +188,12 @@ impl<'e> Conversation<'e> {
                 Poll::Ready(Err(failure)) => return Poll::Ready(Err(failure)),
                 Poll::Pending if client.watch.expired(cx) => {
                     let waits_for_client = !self.up_broken && !self.up.done() && self.up.hungry();
-                    return Poll::Ready(Err(Failure::of(if waits_for_client {
-                        Cause::ClientRequest
+                    return Poll::Ready(Err(if waits_for_client {
+                        let said = Some((408, "the request's body did not come in time"));
+                        Failure { said, ..Failure::of(Cause::ClientRequest) }
                     } else {
-                        Cause::FirstByteTimeout
-                    })));
+                        Failure::of(Cause::FirstByteTimeout)
+                    }));
                 }
                 Poll::Pending => return Poll::Pending,
             }
@@ -214,17 +232,17 @@ impl<'e> Conversation<'e> {
                 Poll::Ready(Ok(()))
             }
             Err(Broke::Source) => Poll::Ready(Err(Failure::of(Cause::ClientRequest))),
-            Err(Broke::Framing(bad)) => {
-                let why = Some(bad.why());
-                Poll::Ready(Err(Failure { why, ..Failure::of(Cause::BadRequest) }))
-            }
+            Err(Broke::Framing(bad)) => Poll::Ready(Err(Failure::body(bad))),
         }
     }
 
     pub(crate) fn poll_interim(&mut self, cx: &mut Context<'_>, client: &mut Client) {
         while !self.interim.is_empty() {
             match client.socket.poll_write(cx, &self.interim, &[], false) {
-                Poll::Ready(Ok(count)) => drop(self.interim.drain(..count)),
+                Poll::Ready(Ok(count)) => {
+                    self.interim.drain(..count);
+                    self.interim_torn = !self.interim.is_empty();
+                }
                 // A client that is gone is noticed at the final reply.
                 Poll::Ready(Err(_)) => self.interim.clear(),
                 Poll::Pending => return,
@@ -297,8 +315,9 @@ impl<'e> Conversation<'e> {
         }
         match (self.close, whole) {
             (false, true) => After::KeepAlive,
-            (true, true) => After::Close,
-            (_, false) => After::Linger,
+            (true, true) if client.inbox.is_empty() => After::Close,
+            // It is sending still: closing at once would reset what it has not read yet.
+            _ => After::Linger,
         }
     }
 }

@@ -88,6 +88,8 @@ causes! {
     QueueTimeout = "SQ",
     /// No connection to the server.
     Connect = "SC",
+    /// The switch had no descriptor, port or memory left for a connection to the server.
+    Exhausted = "PC",
     /// The server closed or reset before the head of its reply.
     ServerHead = "SH",
     /// The head of the reply did not come in time.

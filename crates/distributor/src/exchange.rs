@@ -8,7 +8,7 @@ use crate::facts::Asked;
 use crate::forward::{first_line, identify, write_head};
 use crate::journal::{Short, Tally};
 use crate::place::{Admitted, Place};
-use crate::pool::connect;
+use crate::pool::{connect, exhausted};
 use crate::settings::AccessFormat;
 use crate::shared::Backend;
 use crate::worker::{Mine, Worker};
@@ -105,9 +105,9 @@ impl Exchange {
     pub(crate) async fn run(mut self: Box<Self>, client: &mut Client, worker: &Worker) -> After {
         let open = Open(worker);
         let after = self.serve(client, worker).await;
-        drop(open);
         client.watch.disarm();
         self.write_down(worker);
+        drop(open);
         worker.recycle(core::mem::take(&mut self.head));
         after
     }
@@ -123,11 +123,16 @@ impl Exchange {
             self.question.at = worker.shared.clock.now();
         }
         let mut avoid: Vec<ServerId> = Vec::new();
+        let mut last: Option<Failure> = None;
         loop {
             let found = Place::find(worker, &live, &client.watch, &self.question, &avoid).await;
-            let place = match found {
-                Ok(place) => place,
-                Err(cause) => return self.refuse(cause, None, client, worker).await,
+            let place = match (found, last) {
+                (Ok(place), _) => place,
+                // Nobody is left to try: what the last one did is what went wrong.
+                (Err(Cause::NoServer), Some(last)) => {
+                    return self.refuse(last.cause, last.said, client, worker).await;
+                }
+                (Err(cause), _) => return self.refuse(cause, None, client, worker).await,
             };
             self.note(&place, worker);
             let result = self.attempt(client, worker, place.backend()).await;
@@ -150,16 +155,20 @@ impl Exchange {
                 return if self.until_close { After::Reset } else { After::Close };
             }
             avoid.push(server);
-            if failure.blames_client() || !self.may_repeat(&failure, avoid.len(), worker) {
-                return self.refuse(failure.cause, failure.why, client, worker).await;
+            let useless = failure.blames_client() || failure.cause == Cause::Exhausted;
+            if useless || !self.may_repeat(&failure, avoid.len(), worker) {
+                return self.refuse(failure.cause, failure.said, client, worker).await;
             }
-            worker.counters().retries.add(1);
+            last = Some(failure);
         }
     }
 
     /// Writes into the record who was chosen and why.
     fn note(&mut self, place: &Place<'_>, worker: &Worker) {
         let tally = &mut self.tally;
+        if tally.attempts > 0 {
+            worker.counters().retries.add(1);
+        }
         tally.attempts += 1;
         self.server = Some(place.backend().id);
         tally.why = Some(place.assignment.why);
@@ -198,9 +207,13 @@ impl Exchange {
         worker.counters().server_connects.add(1);
         client.watch.arm(self.live.settings.timeouts.connect);
         let before = worker.shared.clock.now();
-        let connected = connect(backend, &client.watch).await;
+        let mut connected = connect(backend, &client.watch).await;
+        if connected.as_ref().is_err_and(exhausted) {
+            worker.make_room();
+            connected = connect(backend, &client.watch).await;
+        }
         self.tally.connect_us += micros(worker.shared.clock.now().since(before));
-        let upstream = connected.map_err(|_| Failure::connect())?;
+        let upstream = connected.map_err(|error| Failure::connect(exhausted(&error)))?;
         Conversation::new(self, upstream).run(client, worker, backend).await
     }
 
@@ -253,27 +266,29 @@ impl Exchange {
     async fn refuse(
         &mut self,
         cause: Cause,
-        why: Option<&'static str>,
+        said: Option<(u16, &'static str)>,
         client: &mut Client,
         worker: &Worker,
     ) -> After {
-        let (status, reason) = match cause {
+        if cause == Cause::ClientRequest && said.is_none() {
+            self.tally.cause = cause;
+            return After::Close;
+        }
+        let (status, reason) = said.unwrap_or(match cause {
             Cause::NoServer => (503, "no server is up"),
             Cause::QueueFull => (503, "the servers are full and the queue too"),
             Cause::QueueTimeout => (503, "the servers are full and no turn came in time"),
             Cause::FirstByteTimeout => (504, "the server did not answer in time"),
             Cause::Connect => (502, "no connection to the server"),
-            Cause::BadRequest => (400, "the body of the request is malformed"),
+            Cause::Exhausted => (503, "the switch has no connection to spare"),
             _ => (502, "the server closed the connection before it answered"),
-        };
+        });
         self.tally.cause = cause;
         self.tally.status = status;
-        if cause == Cause::ClientRequest {
-            self.tally.status = 0;
-            return After::Close;
-        }
         let unread = !self.framing.is_empty();
-        let close = !self.keep_alive || unread || worker.stopping.get();
+        // A client of HTTP/1.0 takes silence about it for the announcement of the end.
+        let old = self.version == Version::Http10;
+        let close = !self.keep_alive || old || unread || worker.stopping.get();
         let id = self.id.map(|id| id.text().into_owned());
         let edit = ErrorEdit {
             close,
@@ -283,7 +298,7 @@ impl Exchange {
             date: None,
         };
         let mut out = worker.buffer();
-        emit::error(status, why.unwrap_or(reason), &edit, &mut out);
+        emit::error(status, reason, &edit, &mut out);
         let sent = client.send(&out, self.live.settings.timeouts.body).await;
         self.tally.bytes_out = out.len() as u64;
         worker.recycle(out);
@@ -304,7 +319,10 @@ impl Exchange {
         counters.causes[tally.cause as usize].add(1);
         counters.bytes_in.add(tally.bytes_in);
         counters.bytes_out.add(tally.bytes_out);
-        if tally.cause.code().starts_with('P') && self.live.version != worker.live().version {
+        // Only these two can be a reload's doing: its new table has no place for the request.
+        if matches!(tally.cause, Cause::NoServer | Cause::QueueFull)
+            && self.live.version != worker.live().version
+        {
             counters.cut_by_reload.add(1);
         }
         if tally.status > 0 {

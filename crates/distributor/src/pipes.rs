@@ -41,6 +41,11 @@ impl Pipes {
         Ok(Pipe { read, write, capacity, held: 0 })
     }
 
+    /// Closes all.
+    pub(crate) fn clear(&mut self) {
+        self.idle.clear();
+    }
+
     /// Keeps a pipe for later. One with bytes in it is of no use to anybody else.
     pub(crate) fn put(&mut self, pipe: Pipe) {
         if pipe.held == 0 && self.idle.len() < PIPES_IDLE_MAX {

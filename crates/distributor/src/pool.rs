@@ -93,6 +93,13 @@ impl Pool {
     }
 }
 
+/// Whether it is us who lack something for a connection, rather than the server.
+pub(crate) fn exhausted(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let ours = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    Errno::from_io_error(error).is_some_and(|errno| ours.contains(&errno))
+}
+
 /// Opens a connection, or fails when the watch expires.
 pub(crate) async fn connect(backend: &Backend, watch: &Watched) -> io::Result<Upstream> {
     let mut connecting = core::pin::pin!(TcpStream::connect(backend.address));

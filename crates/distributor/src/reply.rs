@@ -18,6 +18,9 @@ const JOINED_BYTES_MAX: usize = 4096;
 /// what is read here is copied twice.
 const FIRST_READ_BYTES: usize = 16 * 1024;
 
+/// Interim replies (1xx) to one request: a bound on what is kept for a client that does not read.
+const INTERIM_MAX: u32 = 64;
+
 impl Conversation<'_> {
     /// Reads what the server says. Ready with true once the final head has been dealt with.
     pub(crate) fn poll_reply(
@@ -47,6 +50,10 @@ impl Conversation<'_> {
             let parsed = response::parse(bytes, &asked, &live.settings.wire, &mut slots);
             match parsed.map_err(|broken| broken.why) {
                 Ok(Some(head)) if head.is_interim() => {
+                    self.interim_count += 1;
+                    if self.interim_count > INTERIM_MAX {
+                        return Poll::Ready(Err(bad_reply("interim replies without end")));
+                    }
                     self.pass_interim(&head, cx, client);
                     bytes = &bytes[head.head_bytes..];
                     slots = Slots::new();
@@ -93,6 +100,9 @@ impl Conversation<'_> {
         let live = &exchange.live;
         let since = worker.shared.clock.now().since(exchange.tally.at);
         exchange.tally.first_byte_us = micros(since).max(1);
+        if head.is_upgrade() && !self.up.done() {
+            return Err(bad_reply("it switches protocols before it has the request"));
+        }
         self.upgraded = head.is_upgrade();
         self.close = !exchange.keep_alive || worker.stopping.get() || !self.up.done();
         let edit = match (head.body, exchange.version) {
@@ -135,6 +145,7 @@ impl Conversation<'_> {
         // one packet of both.
         let more = rest.len() + head.head_bytes >= FIRST_READ_BYTES && !down.ended();
         down.set_corked(more);
+        exchange.tally.status = head.status;
         let count = match client.socket.poll_write(cx, &out, body, more) {
             Poll::Ready(Ok(count)) => count,
             Poll::Ready(Err(_)) => {
@@ -142,7 +153,6 @@ impl Conversation<'_> {
             }
             Poll::Pending => 0,
         };
-        exchange.tally.status = head.status;
         down.moved = count as u64;
         down.owe(&out[count.min(out.len())..]);
         down.owe(&body[count.saturating_sub(out.len())..]);
@@ -153,5 +163,5 @@ impl Conversation<'_> {
 }
 
 fn bad_reply(why: &'static str) -> Failure {
-    Failure { why: Some(why), ..Failure::of(Cause::BadReply) }
+    Failure { said: Some((502, why)), ..Failure::of(Cause::BadReply) }
 }

@@ -55,11 +55,11 @@ pub(crate) async fn run(
                 Poll::Pending => {}
             }
         }
-        if (up_ended && down_ended) || client.watch.expired(cx) {
-            return Poll::Ready(());
-        }
         if progress {
             client.watch.arm(patience);
+        }
+        if (up_ended && down_ended) || client.watch.expired(cx) {
+            return Poll::Ready(());
         }
         Poll::Pending
     })

@@ -144,6 +144,12 @@ impl Worker {
         }
     }
 
+    /// Closes what is only kept for later, because descriptors have run out.
+    pub(crate) fn make_room(&self) {
+        self.pool.borrow_mut().clear();
+        self.pipes.borrow_mut().clear();
+    }
+
     /// Adds a line to the access log.
     pub(crate) fn log(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut log = self.log.borrow_mut();

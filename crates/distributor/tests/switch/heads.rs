@@ -1,0 +1,102 @@
+//! Promise: what ends at this hop ends here, what a server must know of the client is added, and
+//! nothing that a client says of itself is believed unless the operator says so.
+
+use crate::peer::field;
+use crate::server::Server;
+use crate::stage::Stage;
+
+fn sent(stage: &Stage, server: &Server, request: &str) -> String {
+    let mut client = stage.client();
+    client.send(request);
+    assert_eq!(client.reply().status, 200);
+    server.seen().last().unwrap().clone()
+}
+
+#[test]
+fn fields_of_one_hop_end_here_both_ways() {
+    let server = Server::answering(|_| {
+        b"HTTP/1.1 200 OK\r\nConnection: X-Private, keep-alive\r\nX-Private: 1\r\n\
+          Keep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\nX-Public: 2\r\n\
+          Content-Length: 0\r\n\r\n"
+            .to_vec()
+    });
+    let stage = Stage::before(&[server.address]);
+    let mut client = stage.client();
+    client.send(
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: X-Mine, keep-alive\r\nX-Mine: 1\r\n\
+         Keep-Alive: 5\r\nProxy-Authorization: x\r\nProxy: evil\r\nTE: gzip\r\nX-Kept: 2\r\n\r\n",
+    );
+    let reply = client.reply();
+    for gone in ["x-private", "keep-alive", "proxy-authenticate", "connection"] {
+        assert_eq!(reply.field(gone), None, "{gone}");
+    }
+    assert_eq!(reply.field("x-public").as_deref(), Some("2"));
+    let head = server.seen().remove(0);
+    for gone in ["x-mine", "keep-alive", "proxy-authorization", "proxy", "te", "connection"] {
+        assert_eq!(field(&head, gone), None, "{gone}");
+    }
+    assert_eq!(field(&head, "x-kept").as_deref(), Some("2"));
+}
+
+#[test]
+fn the_server_learns_who_asked_and_both_learn_the_way() {
+    let server = Server::saying("x");
+    let stage = Stage::before(&[server.address]);
+    let mut client = stage.client();
+    client.send(
+        "GET /p?q HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
+         X-Forwarded-Host: evil\r\nX-Request-Id: theirs\r\nVia: 1.0 first\r\n\r\n",
+    );
+    let reply = client.reply();
+    let head = server.seen().remove(0);
+    assert!(head.starts_with("GET /p?q HTTP/1.1\r\n"), "{head}");
+    assert_eq!(field(&head, "host").as_deref(), Some("a.example"));
+    assert_eq!(field(&head, "x-forwarded-for").as_deref(), Some("127.0.0.1"));
+    assert_eq!(field(&head, "x-forwarded-proto").as_deref(), Some("http"));
+    assert_eq!(field(&head, "x-forwarded-host").as_deref(), Some("a.example"));
+    assert!(head.contains("Via: 1.0 first\r\n") && head.contains("Via: 1.1 baton\r\n"), "{head}");
+    assert_eq!(reply.field("via").as_deref(), Some("1.1 baton"));
+    let id = field(&head, "x-request-id").unwrap();
+    assert_eq!(id.len(), 16);
+    assert_eq!(reply.field("x-request-id"), Some(id), "the same to both");
+    assert_eq!(head.matches("equest-").count(), 1, "the client's is gone: {head}");
+}
+
+#[test]
+fn a_proxy_that_is_trusted_is_continued() {
+    let server = Server::saying("x");
+    let stage = Stage::with(&[server.address], |setup| setup.settings.forwarding.trust = true);
+    let head = sent(
+        &stage,
+        &server,
+        "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.1.1\r\nX-Forwarded-Proto: https\r\n\
+         X-Request-Id: theirs\r\n\r\n",
+    );
+    assert_eq!(field(&head, "x-forwarded-for").as_deref(), Some("10.1.1.1, 127.0.0.1"));
+    assert_eq!(field(&head, "x-forwarded-proto").as_deref(), Some("https"));
+    assert_eq!(field(&head, "x-request-id").as_deref(), Some("theirs"));
+}
+
+#[test]
+fn the_host_of_an_absolute_target_counts() {
+    let server = Server::saying("x");
+    let stage = Stage::before(&[server.address]);
+    let head =
+        sent(&stage, &server, "GET http://b.example:81/p?q HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    assert!(head.starts_with("GET /p?q HTTP/1.1\r\n"), "{head}");
+    assert_eq!(field(&head, "host").as_deref(), Some("b.example:81"));
+    assert_eq!(head.matches("Host: ").count(), 2, "Host and X-Forwarded-Host: {head}");
+}
+
+#[test]
+fn what_the_operator_does_not_want_to_be_sent_is_not() {
+    let server = Server::saying("x");
+    let stage = Stage::with(&[server.address], |setup| {
+        let forwarding = &mut setup.settings.forwarding;
+        forwarding.via = "".into();
+        forwarding.x_forwarded = false;
+        forwarding.request_id = false;
+    });
+    let head = sent(&stage, &server, "GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n");
+    assert_eq!(head, "GET / HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n");
+}
