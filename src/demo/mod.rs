@@ -124,7 +124,16 @@ pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Option<Vec<
         }
         let imbalance = imbalance(&service);
         service.stop();
-        rows.push(Row::new(policy, &report, imbalance));
+        let row = Row::new(policy, &report, imbalance);
+        if !progress {
+            // No terminal, no bar: a line when a policy is done.
+            eprintln!(
+                "{policy}: {:.0} requests/s in {:.0} s",
+                row.throughput_rps,
+                report.took.as_secs_f64()
+            );
+        }
+        rows.push(row);
     }
     Ok(Some(rows))
 }
