@@ -105,13 +105,7 @@ impl Conversation<'_> {
         }
         self.upgraded = head.is_upgrade();
         self.close = !exchange.keep_alive || worker.stopping.get() || !self.up.done();
-        let edit = match (head.body, exchange.version) {
-            (Framing::Chunked, Version::Http10) => BodyEdit::Dechunk,
-            (Framing::UntilClose, Version::Http11) if !self.close && !self.upgraded => {
-                BodyEdit::Chunk
-            }
-            _ => BodyEdit::Keep,
-        };
+        let edit = edit_for(head.body, exchange.version, !self.close && !self.upgraded);
         let framing = if self.upgraded { Framing::UntilClose } else { head.body };
         let until_close =
             edit == BodyEdit::Dechunk || (framing == Framing::UntilClose && edit == BodyEdit::Keep);
@@ -159,6 +153,15 @@ impl Conversation<'_> {
         worker.recycle(out);
         self.down = Some(down);
         Ok(())
+    }
+}
+
+/// How a body has to change for a client of this version, whose connection stays open or not.
+fn edit_for(framing: Framing, client: Version, stays: bool) -> BodyEdit {
+    match (framing, client) {
+        (Framing::Chunked, Version::Http10) => BodyEdit::Dechunk,
+        (Framing::UntilClose, Version::Http11) if stays => BodyEdit::Chunk,
+        _ => BodyEdit::Keep,
     }
 }
 

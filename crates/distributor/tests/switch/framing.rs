@@ -275,9 +275,10 @@ fn interim_replies_without_end_are_a_broken_server() {
 #[test]
 fn bytes_behind_a_reply_poison_nothing() {
     for reply in [
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\
-         Content-Length: 4\r\n\r\nevil",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\
+         HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\
+         HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
         "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\nevil",
     ] {

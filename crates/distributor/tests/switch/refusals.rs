@@ -20,7 +20,8 @@ const REFUSED: &[(u16, &str)] = &[
     (400, "\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n"),
     (
         400,
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\
+         Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ),
     (400, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
     (400, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc"),

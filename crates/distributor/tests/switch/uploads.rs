@@ -135,7 +135,8 @@ fn a_body_that_came_with_its_head_is_not_lost_when_the_first_server_refuses() {
     for _ in 0..4 {
         let mut client = stage.client();
         client.send(
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\
+             GET / HTTP/1.1\r\nHost: a\r\n\r\n",
         );
         assert_eq!(client.reply().text(), "hello");
         assert_eq!(client.reply().text(), "");
