@@ -137,6 +137,14 @@ impl Socket {
         matches!(found, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
+    /// The same, asked of the kernel: what must not be sent twice must not rely on the reactor,
+    /// which learns of an end only when the worker next waits.
+    pub(crate) fn quiet_now(&self) -> bool {
+        let Ok(fd) = self.fd() else { return false };
+        let look = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        matches!(rustix::net::recv(fd, &mut [0; 1], look), Err(rustix::io::Errno::AGAIN))
+    }
+
     /// Sends what the kernel holds back: tcp(7) says that setting TCP_NODELAY, even again, does.
     pub(crate) fn uncork(&self) {
         if let Ok(fd) = self.fd() {

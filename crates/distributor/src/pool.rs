@@ -53,7 +53,8 @@ impl Pool {
             return None;
         }
         while let Some(mut idle) = shelf.idle.pop() {
-            if idle.upstream.socket.quiet() {
+            let socket = &mut idle.upstream.socket;
+            if socket.quiet() && (age_max == u64::MAX || socket.quiet_now()) {
                 idle.upstream.reused = true;
                 return Some(idle.upstream);
             }
