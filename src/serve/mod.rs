@@ -195,7 +195,10 @@ impl Doors {
     }
 
     fn note(&mut self, listen: &Listen, bound: SocketAddr) {
-        self.bound.insert(listen.address, bound);
+        // Of port 0 there can be any number: it is no address yet.
+        if listen.address.port() != 0 {
+            self.bound.insert(listen.address, bound);
+        }
         self.open.insert(bound, listen.clone());
     }
 

@@ -199,6 +199,6 @@ impl Peer {
 
     /// Will go away with a reset.
     pub fn reset_on_close(&self) {
-        socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
+        rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO)).unwrap();
     }
 }
