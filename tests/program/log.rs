@@ -10,7 +10,8 @@ fn lines(format: &str) -> Vec<String> {
     let rest = format!(
         "[health]\nkind = \"off\"\n[policy]\nname = \"lard\"\n[log]\naccess = \"{format}\"\n"
     );
-    let mut switch = Baton::run(&config(&[("a", server.address)], &rest));
+    let one = config(&[("a", server.address)], &rest).replace("workers = 2", "workers = 1");
+    let mut switch = Baton::run(&one);
     let mut client = switch.client();
     for path in ["/x?q=1", "/x?q=1", "/%22quoted%22"] {
         client.send(format!(
@@ -19,6 +20,9 @@ fn lines(format: &str) -> Vec<String> {
         ));
         assert_eq!(client.reply().text(), "hello");
     }
+    let mut wrong = switch.client();
+    wrong.send("nonsense\r\n\r\n");
+    assert_eq!(wrong.reply().status, 400);
     client.send("POST /p HTTP/1.1\r\nHost: w.example\r\nContent-Length: 3\r\n\r\nabc");
     assert_eq!(client.reply().text(), "hello");
     drop(client);
@@ -30,7 +34,7 @@ fn lines(format: &str) -> Vec<String> {
 #[test]
 fn a_json_line_has_every_field_of_the_decision() {
     let lines = lines("json");
-    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert_eq!(lines.len(), 5, "{lines:#?}");
     let parsed: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let first = &parsed[0];
     for (key, value) in [
@@ -63,14 +67,17 @@ fn a_json_line_has_every_field_of_the_decision() {
     assert_eq!((&parsed[1]["reason"], &parsed[1]["expect"]), (&"affinity".into(), &"hit".into()));
     assert_eq!(parsed[1]["target"], first["target"]);
     assert_eq!(parsed[1]["connect_ms"], 0.0, "over the same connection");
-    assert_eq!(parsed[3]["bytes_in"], 3);
+    let refused = parsed.iter().find(|line| line["status"] == 400).unwrap();
+    assert_eq!((&refused["term"], &refused["path"]), (&"PR".into(), &"-".into()), "{refused}");
+    let posted = parsed.iter().find(|line| line["method"] == "POST").unwrap();
+    assert_eq!(posted["bytes_in"], 3);
     assert!(parsed[0]["total_ms"].as_f64() >= parsed[0]["first_byte_ms"].as_f64());
 }
 
 #[test]
 fn a_combined_line_is_read_by_those_who_know_the_format() {
     let lines = lines("combined");
-    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert_eq!(lines.len(), 5, "{lines:#?}");
     let first = &lines[0];
     assert!(first.starts_with("127.0.0.1 - - ["), "{first}");
     assert!(first.contains("] \"GET /x?q=1 HTTP/1.1\" 200 "), "{first}");
@@ -78,7 +85,6 @@ fn a_combined_line_is_read_by_those_who_know_the_format() {
     for part in ["policy=lard", "class=static", "server=a", "reason=first-seen", "term=--"] {
         assert!(first.contains(part), "{part} is in {first}");
     }
-    // The same reader that reads the traces of others reads ours.
     let day = first.split(['[', ']']).nth(1).unwrap();
     assert!(day.ends_with(" +0000") && day.len() == "29/Feb/2000:12:34:56 +0000".len(), "{day}");
     assert!(lines.iter().all(|line| line.matches('"').count() == 6), "{lines:#?}");

@@ -167,6 +167,43 @@ fn a_reload_takes_servers_listeners_and_policy_over() {
 }
 
 #[test]
+fn those_who_wait_for_a_server_that_is_removed_are_served_by_another() {
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    let a = Server::answering(move |asked| {
+        let _ = gone.lock().unwrap().recv();
+        ok(format!("a {}", asked.path()))
+    });
+    let b = Server::answering(|asked| ok(format!("b {}", asked.path())));
+    let rest = format!("{QUIET}[queue]\nmax_inflight = 1\n[log]\naccess = \"json\"\n");
+    let mut switch = Baton::run(&config(&[("a", a.address)], &rest));
+    let ask = |path: &str| {
+        let mut client = switch.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        client
+    };
+    let mut first = ask("/first");
+    eventually("a has the first", || a.seen().len() == 1);
+    let mut waiting: Vec<Peer> = (0..5).map(|_| ask("/waiting")).collect();
+    eventually("five wait", || switch.status()["servers"][0]["queued"] == 5);
+    switch.reload(&config(&[("b", b.address)], &rest), "reloaded");
+    for client in &mut waiting {
+        assert_eq!(client.reply().text(), "b /waiting");
+    }
+    go.send(()).unwrap();
+    assert_eq!(first.reply().text(), "a /first", "what it had, it finished");
+    assert_eq!(switch.metric("baton_streams_closed_by_reload_total"), 0.0);
+    drop((first, waiting));
+    switch.signal(rustix::process::Signal::TERM);
+    assert_eq!(switch.ended().code(), Some(0));
+    for line in switch.output().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let server = if line["path"] == "/first" { "a" } else { "b" };
+        assert_eq!(line["server"], server, "the log knows who served: {line}");
+    }
+}
+
+#[test]
 fn a_server_may_move_to_another_address_under_its_name() {
     let (before, after) = (Server::saying("before"), Server::saying("after"));
     let switch = Baton::run(&config(&[("a", before.address)], QUIET));

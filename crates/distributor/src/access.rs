@@ -1,6 +1,7 @@
 //! Lines of the access log.
 
 use crate::journal::Tally;
+use crate::settings::AccessFormat;
 use policy::Why;
 use serde::Serialize;
 use std::io::Write;
@@ -17,6 +18,39 @@ pub(crate) struct Texts<'a> {
     pub(crate) agent: &'a str,
     pub(crate) request_id: &'a str,
     pub(crate) version: &'a str,
+}
+
+impl<'a> Texts<'a> {
+    /// Of a request that could not be read.
+    pub(crate) fn unknown(policy: &'a str) -> Self {
+        let (class, unknown) = ("-", "-");
+        Self {
+            method: unknown,
+            host: unknown,
+            server: unknown,
+            path: unknown,
+            policy,
+            class,
+            referer: "",
+            agent: "",
+            request_id: "",
+            version: unknown,
+        }
+    }
+}
+
+/// Appends a line in `format`.
+pub(crate) fn write(
+    format: AccessFormat,
+    out: &mut Vec<u8>,
+    started_unix_ms: u64,
+    tally: &Tally,
+    texts: &Texts<'_>,
+) {
+    match format {
+        AccessFormat::Json => write_json(out, started_unix_ms, tally, texts),
+        AccessFormat::Combined => write_combined(out, started_unix_ms, tally, texts),
+    }
 }
 
 #[derive(Serialize)]
@@ -50,12 +84,7 @@ struct JsonLine<'a> {
 }
 
 /// Appends one JSON object and a line end.
-pub(crate) fn write_json(
-    out: &mut Vec<u8>,
-    started_unix_ms: u64,
-    tally: &Tally,
-    texts: &Texts<'_>,
-) {
+fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Texts<'_>) {
     let ms = |us: u64| us as f64 / 1000.0;
     let client = tally.client.to_string();
     let line = JsonLine {
@@ -92,12 +121,7 @@ pub(crate) fn write_json(
 }
 
 /// Appends a line of the Combined Log Format with the decision fields behind it, as `name=value`.
-pub(crate) fn write_combined(
-    out: &mut Vec<u8>,
-    started_unix_ms: u64,
-    tally: &Tally,
-    texts: &Texts<'_>,
-) {
+fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Texts<'_>) {
     let unix_s = (started_unix_ms + tally.at.0 / 1_000_000) / 1000;
     let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
     // Writing to a Vec cannot fail.

@@ -1,16 +1,18 @@
 //! A client's connection: one request after the other, until somebody closes.
 
+use crate::access::{self, Texts};
 use crate::counters::Cause;
 use crate::exchange::{After, Exchange};
 use crate::io::Socket;
+use crate::journal::Tally;
 use crate::watch::Watched;
 use crate::worker::{SCRATCH_BYTES, Worker};
 use core::future::poll_fn;
 use core::task::{Context, Poll};
 use core::time::Duration;
-use policy::ServerId;
+use policy::{Class, Request, ServerId, TargetId};
 use std::net::IpAddr;
-use wire::http::{Reject, Slots, emit, request};
+use wire::http::{Method, Reject, Slots, emit, request};
 
 /// How long a client whose request was refused may go on sending before the connection is cut.
 /// Closing at once would reset the connection, and the reset would overtake the explanation.
@@ -64,17 +66,16 @@ pub(crate) async fn serve(socket: Socket, peer: IpAddr, entrance: usize, worker:
         let after = match next {
             Next::Exchange(exchange) => exchange.run(&mut client, worker).await,
             Next::Reject(reject) => {
-                refuse(&mut client, worker, reject).await;
+                refuse(&mut client, worker, Cause::BadRequest, reject).await;
                 After::Linger
             }
             Next::Gone { amid, late } => {
-                if amid {
-                    worker.counters().causes[Cause::ClientRequest as usize].add(1);
-                }
                 if amid && late {
-                    let reject =
-                        Reject { status: 408, why: "the request's head did not come in time" };
-                    refuse(&mut client, worker, reject).await;
+                    let why = "the request's head did not come in time";
+                    let reject = Reject { status: 408, why };
+                    refuse(&mut client, worker, Cause::ClientRequest, reject).await;
+                } else if amid {
+                    worker.counters().causes[Cause::ClientRequest as usize].add(1);
                 }
                 After::Close
             }
@@ -200,19 +201,38 @@ impl Client {
     }
 }
 
-/// Answers a request that cannot be served.
-async fn refuse(client: &mut Client, worker: &Worker, reject: Reject) {
-    let counters = worker.counters();
-    counters.causes[Cause::BadRequest as usize].add(1);
-    counters.statuses[usize::from(reject.status / 100).clamp(1, 5) - 1].add(1);
+/// Answers a request that cannot be served, and writes that down: nothing of it is known but who
+/// sent it.
+async fn refuse(client: &mut Client, worker: &Worker, cause: Cause, reject: Reject) {
+    let (live, at) = (worker.live(), worker.shared.clock.now());
     let mut out = worker.buffer();
     let edit = emit::ErrorEdit { close: true, ..Default::default() };
     emit::error(reject.status, reject.why, &edit, &mut out);
-    let patience = worker.live().settings.timeouts.body;
-    if client.send(&out, patience).await {
-        counters.bytes_out.add(out.len() as u64);
-    }
+    let sent = client.send(&out, live.settings.timeouts.body).await;
+    let nothing = Request { at, target: TargetId(0), class: Class::STATIC, holder: None };
+    let mut tally = Tally::new(&nothing, client.peer);
+    (tally.status, tally.cause) = (reject.status, cause);
+    tally.bytes_out = if sent { out.len() as u64 } else { 0 };
     worker.recycle(out);
+    let counters = worker.counters();
+    counters.causes[cause as usize].add(1);
+    counters.bytes_out.add(tally.bytes_out);
+    counters.statuses[usize::from(tally.status / 100).clamp(1, 5) - 1].add(1);
+    let route = &live.routes[live.route(client.entrance, None)];
+    route.counters.of(worker.index).replies.count(Method::Extension as u8, tally.status);
+    let unknown = b"-";
+    worker.shared.journal.remember(worker.index, |record| {
+        record.method.set(unknown);
+        record.host.set(unknown);
+        record.path.set(unknown);
+        record.server.set(unknown);
+        record.tally = tally;
+    });
+    if let Some(format) = live.settings.access {
+        let texts = Texts::unknown(&live.policy);
+        let started = worker.shared.journal.started_unix_ms();
+        worker.log(|out| access::write(format, out, started, &tally, &texts));
+    }
 }
 
 /// Ends our side and reads on for a while what the client still sends.

@@ -1,6 +1,6 @@
 //! One request and its reply: who serves it, which attempts were made, what is written down.
 
-use crate::access::{Texts, write_combined, write_json};
+use crate::access::{self, Texts};
 use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::Cause;
@@ -59,8 +59,9 @@ pub(crate) struct Exchange {
     route: usize,
     pub(crate) tally: Tally,
     host: Short<64>,
-    /// The server that was chosen last.
-    server: Option<ServerId>,
+    /// The server that was chosen last, in the table it was chosen from: a reload may have given
+    /// its slot to another since the request came.
+    server: Option<(Rc<Mine>, ServerId)>,
 }
 
 impl Exchange {
@@ -170,7 +171,7 @@ impl Exchange {
             worker.counters().retries.add(1);
         }
         tally.attempts += 1;
-        self.server = Some(place.backend().id);
+        self.server = Some(place.table());
         tally.why = Some(place.assignment.why);
         tally.expect = place.assignment.expect;
         tally.load_chosen = place.load_chosen;
@@ -332,7 +333,7 @@ impl Exchange {
         route.duration.record(tally.total_us);
         route.replies.count(self.method as u8, tally.status);
         let (method, path) = first_line(&self.head);
-        let server = self.server.and_then(|id| self.live.backend(id));
+        let server = self.server.as_ref().and_then(|(table, id)| table.backend(*id));
         let server = server.map_or("-", |backend| &*backend.name);
         worker.shared.journal.remember(worker.index, |record| {
             record.method.set(method);
@@ -366,10 +367,7 @@ impl Exchange {
             version: if self.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" },
         };
         let started = worker.shared.journal.started_unix_ms();
-        worker.log(|out| match format {
-            AccessFormat::Json => write_json(out, started, &self.tally, &texts),
-            AccessFormat::Combined => write_combined(out, started, &self.tally, &texts),
-        });
+        worker.log(|out| access::write(format, out, started, &self.tally, &texts));
     }
 }
 

@@ -37,6 +37,7 @@ impl<'w> Place<'w> {
         question: &Request,
         avoid: &[ServerId],
     ) -> Result<Self, Cause> {
+        let mut queued = Duration::ZERO;
         loop {
             let mut question = *question;
             if !avoid.is_empty() {
@@ -44,20 +45,21 @@ impl<'w> Place<'w> {
             }
             match worker.shared.ask.assign(&question, avoid) {
                 Answer::Go(assigned) => {
-                    if let Some(place) = Self::taken(worker, live, assigned, Duration::ZERO) {
+                    if let Some(place) = Self::taken(worker, live, assigned, queued) {
                         return Ok(place);
                     }
                 }
                 Answer::Wait(assigned, turn) => {
                     let line = Line { worker, held: Some((assigned, turn)) };
-                    watch.arm(live.settings.queue_deadline);
+                    let before = worker.shared.clock.now();
+                    // One deadline for the whole of it, however often the queue is changed.
+                    watch.arm(live.settings.queue_deadline.saturating_sub(queued));
                     let waited = line.turn(watch).await;
                     watch.disarm();
+                    queued += worker.shared.clock.now().since(before);
                     match waited {
                         Some(Waited::Granted) => {
                             let assigned = line.granted();
-                            let at = assigned.ticket.request.at;
-                            let queued = worker.shared.clock.now().since(at);
                             if let Some(place) = Self::taken(worker, live, assigned, queued) {
                                 return Ok(place);
                             }
@@ -89,6 +91,11 @@ impl<'w> Place<'w> {
         }
         let ticket = Some(ticket);
         Some(Self { worker, ticket, live, id, assignment, load_chosen, load_least, queued })
+    }
+
+    /// Where to find the server later, by its slot.
+    pub(crate) fn table(&self) -> (Rc<Mine>, ServerId) {
+        (Rc::clone(&self.live), self.id)
     }
 
     /// The server.
