@@ -20,6 +20,14 @@ pub fn run(args: &Explain) -> Outcome {
     }
     let view: ExplainView = serde_json::from_value(answer)?;
     out.write_all(text(&view).as_bytes())?;
+    let named = args.header.iter().any(|field| field.to_ascii_lowercase().starts_with("host:"));
+    if args.url.starts_with('/') && !named {
+        writeln!(
+            out,
+            "\nThe host is part of the target: ask for http://HOST{} as a client does.",
+            args.url
+        )?;
+    }
     Ok(if view.server.is_some() { Exit::Done } else { Exit::Invalid })
 }
 
