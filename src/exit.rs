@@ -15,6 +15,8 @@ pub enum Exit {
     Usage = 2,
     /// The machine is not as it should be: a port in use, a missing file, no switch to ask.
     Environment = 3,
+    /// Ctrl-C ended it before its end; the number shells give to that.
+    Interrupted = 130,
 }
 
 /// What a command comes to. Errors are the environment's, but for two: a [`LoadError`] with a

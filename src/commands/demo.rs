@@ -6,10 +6,6 @@ use crate::flags::Demo;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-/// What the shell expects of a program that Ctrl-C ended is for the shell's own signals; ours ended
-/// in good order, but not with what was asked for.
-const INTERRUPTED: Exit = Exit::Environment;
-
 /// Plays the trace under each policy and shows table and picture.
 ///
 /// # Errors
@@ -40,10 +36,14 @@ pub fn run(args: &Demo) -> Outcome {
     );
     let plot = Plot { policies, servers, requests };
     eprintln!("{caption}");
-    let Some(rows) = demo::play(&plot, &plan, io::stderr().is_terminal())? else {
+    let rows = demo::play(&plot, &plan, io::stderr().is_terminal())?;
+    if rows.len() < plot.policies.len() {
+        if !rows.is_empty() {
+            writeln!(io::stdout().lock(), "{}", demo::text(&rows))?;
+        }
         eprintln!("baton: interrupted; servers and switch are stopped");
-        return Ok(INTERRUPTED);
-    };
+        return Ok(Exit::Interrupted);
+    }
     let picture = demo::draw(&rows, &caption, &args.out)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{}", demo::text(&rows))?;

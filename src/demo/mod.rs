@@ -17,6 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use load::Options;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use workload::{Clock, Pick, Plan, Shape, Trace};
 
 /// The trace that ships with the program.
@@ -83,11 +84,11 @@ pub fn sessions(servers: usize) -> usize {
     usize::try_from(admission.limit(&cluster).0 / policy::Load::ONE.0).unwrap_or(usize::MAX).max(1)
 }
 
-/// Plays the trace under each policy. `None`: it was interrupted.
+/// Plays the trace under each policy. Fewer rows than policies: it was interrupted.
 ///
 /// # Errors
 /// When servers or switch cannot be started.
-pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Option<Vec<Row>>> {
+pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -119,11 +120,11 @@ pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Option<Vec<
         let report = runtime.block_on(replay);
         bar.finish();
         if report.stopped {
-            service.stop();
-            return Ok(None);
+            service.stop(&AtomicBool::new(true));
+            return Ok(rows);
         }
         let imbalance = imbalance(&service);
-        service.stop();
+        service.stop(&AtomicBool::new(false));
         let row = Row::new(policy, &report, imbalance);
         if !progress {
             // No terminal, no bar: a line when a policy is done.
@@ -135,7 +136,7 @@ pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Option<Vec<
         }
         rows.push(row);
     }
-    Ok(Some(rows))
+    Ok(rows)
 }
 
 /// Mean load of the busiest server over the mean of all, from the switch's own books.

@@ -19,6 +19,7 @@ use policy::{Cluster, Desk};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -163,12 +164,18 @@ impl Service {
         Ok(changes)
     }
 
-    /// Stops accepting, finishes what there is, at most for the configured time, and ends. Returns
-    /// how many connections were cut off.
-    pub fn stop(mut self) -> usize {
+    /// Client connections that are open, and how long they may take to finish when it stops.
+    pub fn open(&self) -> (usize, Duration) {
+        let open = self.glass.shared().open.load(Ordering::Relaxed);
+        (open, self.glass.config().timeouts.drain)
+    }
+
+    /// Stops accepting, finishes what there is, at most for the configured time and no longer than
+    /// until `hurry` is set, and ends. Returns how many connections were cut off.
+    pub fn stop(mut self, hurry: &AtomicBool) -> usize {
         self.supervisor.stopping();
         let patience: Duration = self.glass.config().timeouts.drain;
-        let left = self.team.stop(patience);
+        let left = self.team.stop(patience, hurry);
         if let Some(control) = self.control.take() {
             control.stop();
         }
@@ -242,8 +249,13 @@ fn bind_admins(admin: &Admin) -> Result<Vec<control::Admin>> {
     let mut admins = Vec::new();
     if let Some(path) = &admin.socket {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            std::fs::create_dir_all(folder).with_context(|| {
+                format!(
+                    "cannot make the folder {} for the admin socket; give another place with \
+                     --admin PATH, or set XDG_RUNTIME_DIR",
+                    folder.display()
+                )
+            })?;
         }
         admins.push(control::Admin::bind(&Bind::Unix(path.clone()))?);
     }

@@ -3,6 +3,8 @@
 use super::Service;
 use crate::config::Config;
 use anyhow::{Context, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Serves until SIGTERM, SIGINT or SIGQUIT; SIGHUP calls `again` for a new configuration.
@@ -37,10 +39,36 @@ pub fn run(
             }
         }
     });
-    eprintln!("baton: stopping; open requests are finished first");
-    match service.stop() {
+    let (open, patience) = service.open();
+    eprintln!(
+        "baton: stopping; {open} connections may finish, for {patience:?} at most (a second signal \
+         ends them now)"
+    );
+    let hurry = Arc::new(AtomicBool::new(false));
+    let (done, ended) = tokio::sync::oneshot::channel();
+    let impatient = Arc::clone(&hurry);
+    let stopping = std::thread::spawn(move || {
+        let left = service.stop(&impatient);
+        // Nobody listens only if waiting itself has failed.
+        let _unheard = done.send(left);
+    });
+    let left = runtime.block_on(async {
+        let mut ended = ended;
+        loop {
+            tokio::select! {
+                left = &mut ended => return left.unwrap_or(0),
+                _ = terminate.recv() => hurry.store(true, Ordering::Relaxed),
+                _ = interrupt.recv() => hurry.store(true, Ordering::Relaxed),
+                _ = quit.recv() => hurry.store(true, Ordering::Relaxed),
+            }
+        }
+    });
+    if stopping.join().is_err() {
+        anyhow::bail!("stopping failed");
+    }
+    match left {
         0 => eprintln!("baton: stopped"),
-        left => eprintln!("baton: stopped; {left} connections were cut off at the time limit"),
+        left => eprintln!("baton: stopped; {left} connections were cut off"),
     }
     Ok(())
 }

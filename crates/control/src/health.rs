@@ -66,7 +66,8 @@ impl Health {
         let first = !std::mem::replace(&mut self.known, true);
         if passed == self.passing {
             self.against = 0;
-            if first {
+            // Why a server is down may change while it is down; operators look at the latest.
+            if first || !passed {
                 message.clone_into(&mut self.why);
             }
             return None;

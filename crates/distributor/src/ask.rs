@@ -8,7 +8,7 @@
 //! at once, and the bounded queue of those that wait for it.
 
 use crate::gate::{GRANTED, Gate, TURNED_AWAY, Turn};
-use policy::{Assignment, Desk, Instant, Load, Outcome, Request, ServerId, State, Ticket};
+use policy::{Assignment, Desk, Instant, Load, Outcome, Request, ServerId, State, Ticket, Why};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -126,32 +126,43 @@ impl Ask {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the policy, writes the answer down, and takes or queues for a place at the server.
+    /// Asks the policy, writes the answer down, and takes or queues for a place at the server. If
+    /// that server is full and its queue too, the least loaded one with room serves.
     pub(crate) fn assign(&self, request: &Request, avoid: &[ServerId]) -> Answer {
         let mut books = self.books();
-        let least = |desk: &Desk| {
-            let cluster = desk.cluster();
-            cluster.usable().iter().map(|id| cluster.load(*id)).min().unwrap_or(Load::ZERO)
-        };
-        let load_least = least(&books.desk);
-        let Some((assignment, ticket)) = books.desk.assign(request, avoid) else {
-            return Answer::NoServer;
-        };
-        let server = ticket.server;
-        let load_chosen = books.desk.cluster().load(server).minus(Load::ONE);
-        let version = books.version;
-        let assigned = Assigned { assignment, ticket, load_chosen, load_least, version };
-        let gate = books.gate(server);
-        if gate.open() {
-            gate.running += 1;
-            return Answer::Go(assigned);
+        let cluster = books.desk.cluster();
+        let loads = cluster.usable().iter().map(|id| cluster.load(*id));
+        let load_least = loads.min().unwrap_or(Load::ZERO);
+        // Allocates only when somebody is full.
+        let mut passed_over: Vec<ServerId> = Vec::new();
+        loop {
+            let others = if passed_over.is_empty() { avoid } else { &passed_over };
+            let Some((mut assignment, ticket)) = books.desk.assign(request, others) else {
+                return if passed_over.is_empty() { Answer::NoServer } else { Answer::Full };
+            };
+            if !passed_over.is_empty() {
+                assignment.why = Why::QueueFull;
+            }
+            let server = ticket.server;
+            let load_chosen = books.desk.cluster().load(server).minus(Load::ONE);
+            let version = books.version;
+            let assigned = Assigned { assignment, ticket, load_chosen, load_least, version };
+            let gate = books.gate(server);
+            if gate.open() {
+                gate.running += 1;
+                return Answer::Go(assigned);
+            }
+            if let Some(turn) = gate.enter() {
+                return Answer::Wait(assigned, turn);
+            }
+            // The server did nothing wrong: this end says nothing about it.
+            let nothing = Outcome { at: request.at, ok: true, first_byte: None };
+            books.desk.finish(assigned.ticket, nothing);
+            if passed_over.is_empty() {
+                passed_over.extend_from_slice(avoid);
+            }
+            passed_over.push(server);
         }
-        if let Some(turn) = gate.enter() {
-            return Answer::Wait(assigned, turn);
-        }
-        // The server did nothing wrong: this end says nothing about it.
-        books.desk.finish(assigned.ticket, Outcome { at: request.at, ok: true, first_byte: None });
-        Answer::Full
     }
 
     /// Writes down the end of work that had a place at its server, and gives the place on.

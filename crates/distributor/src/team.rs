@@ -5,7 +5,7 @@ use crate::worker::{self, Command};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -70,12 +70,13 @@ impl Team {
     }
 
     /// Stops accepting, closes idle connections, and waits until the others have ended, at most
-    /// `patience`. Returns how many were cut off.
-    pub fn stop(self, patience: Duration) -> usize {
+    /// `patience` and no longer than until `hurry` is set. Returns how many were cut off.
+    pub fn stop(self, patience: Duration, hurry: &AtomicBool) -> usize {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.tell(|| Command::Stop);
         let deadline = Instant::now() + patience;
-        while Instant::now() < deadline && !self.workers.iter().all(|(_, w)| w.is_finished()) {
+        let waits = || Instant::now() < deadline && !hurry.load(Ordering::Relaxed);
+        while waits() && !self.workers.iter().all(|(_, w)| w.is_finished()) {
             std::thread::sleep(LOOK_EVERY);
         }
         let left = self.shared.open.load(Ordering::Relaxed);

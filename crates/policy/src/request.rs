@@ -126,6 +126,8 @@ whys! {
     SlowStart = "slow-start",
     /// Another server than before, because the first attempt failed.
     Retry = "retry",
+    /// The policy's choice works on as many requests as it may, and as many wait for it.
+    QueueFull = "queue-full",
     /// Too few servers are up: health is ignored.
     Panic = "panic",
 }
@@ -135,7 +137,11 @@ impl Why {
     pub const fn gives_up_locality(self) -> bool {
         matches!(
             self,
-            Self::SpillOverload | Self::Replicate | Self::BoundExceeded | Self::SlowStart
+            Self::SpillOverload
+                | Self::Replicate
+                | Self::BoundExceeded
+                | Self::SlowStart
+                | Self::QueueFull
         )
     }
 

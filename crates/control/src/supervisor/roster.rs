@@ -227,8 +227,10 @@ impl Watch {
         let state = self.state();
         let before = self.told;
         if before == Some(state) {
-            // The first check of a server that was trusted changes the reason alone.
-            if state == State::Up && self.probed && self.standing.why == "not checked yet" {
+            // The first check of a server that was trusted changes the reason alone, and so does
+            // a server that is down for another reason than before.
+            let first = state == State::Up && self.standing.why == "not checked yet";
+            if self.probed && (first || state == State::Down) {
                 self.health.why().clone_into(&mut self.standing.why);
             }
             return None;

@@ -212,3 +212,20 @@ fn a_limit_that_is_raised_lets_those_in_who_wait() {
     clients.iter_mut().for_each(|client| assert_eq!(client.reply().text(), "/x"));
     stage.settle();
 }
+
+#[test]
+fn a_server_whose_queue_is_full_too_leaves_its_requests_to_one_with_room() {
+    let (full, free) = (Held::new(), Held::new());
+    let stage = stage(&[full.server.address, free.server.address], (1, 0), STUCK);
+    // One target, one holder: LARD would send all of it to the same server.
+    let mut clients = [ask(&stage, "/same"), ask(&stage, "/same")];
+    let (first, second) = (full.came.recv_timeout(STUCK), free.came.recv_timeout(STUCK));
+    assert_eq!((first.unwrap(), second.unwrap()), ("/same".to_owned(), "/same".to_owned()));
+    is_503(&ask(&stage, "/same").reply());
+    full.go.send(()).unwrap();
+    free.go.send(()).unwrap();
+    for client in &mut clients {
+        assert_eq!(client.reply().status, 200);
+    }
+    stage.settle();
+}

@@ -119,14 +119,14 @@ impl Stage {
 
     /// Stops as SIGTERM does; returns how many connections were cut off.
     pub fn stop(mut self, patience: Duration) -> usize {
-        self.team.take().unwrap().stop(patience)
+        self.team.take().unwrap().stop(patience, &std::sync::atomic::AtomicBool::new(false))
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
         if let Some(team) = self.team.take() {
-            team.stop(Duration::ZERO);
+            team.stop(Duration::ZERO, &std::sync::atomic::AtomicBool::new(true));
         }
     }
 }
