@@ -30,7 +30,7 @@ fn open_requests_are_finished_and_nobody_new_is_let_in() {
         busy.head().unwrap();
         assert_eq!(busy.take(7), b"2\r\nab\r\n");
         switch.signal(signal);
-        switch.hears("open requests are finished first");
+        switch.hears("baton: stopping");
         eventually("nobody is let in", || TcpStream::connect(switch.address).is_err());
         go.send(()).unwrap();
         assert_eq!(busy.chunked().0, b"cd");
