@@ -39,6 +39,12 @@ pub fn end(outcome: Outcome) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
+/// Writes a line to standard error. Nobody reading it any more is no reason to fail: a switch goes
+/// on serving when the reader of its log is gone, where `eprintln!` would panic.
+pub fn say(line: impl std::fmt::Display) {
+    let _unheard = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// Ends for a word on the command line that names nothing.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! `baton demo`: the main job, on the trace that ships with the program.
 
 use crate::demo::{self, Plot};
-use crate::exit::{self, Exit, Outcome};
+use crate::exit::{self, Exit, Outcome, say};
 use crate::flags::Demo;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub fn run(args: &Demo) -> Outcome {
         demo::sessions(servers),
     );
     let plot = Plot { policies, servers, requests };
-    eprintln!("{caption}");
+    say(format_args!("{caption}"));
     let rows = demo::play(&plot, &plan, io::stderr().is_terminal())?;
     if rows.len() < plot.policies.len() {
         if !rows.is_empty() {
             writeln!(io::stdout().lock(), "{}", demo::text(&rows))?;
         }
-        eprintln!("baton: interrupted; servers and switch are stopped");
+        say(format_args!("baton: interrupted; servers and switch are stopped"));
         return Ok(Exit::Interrupted);
     }
     let picture = demo::draw(&rows, &caption, &args.out)?;

@@ -1,6 +1,6 @@
 //! `baton origin`: an emulated Web server in the foreground.
 
-use crate::exit::{self, Exit, Outcome};
+use crate::exit::{self, Exit, Outcome, say};
 use crate::flags;
 use anyhow::Context;
 use origin::model::{CachePolicy, CpuCost};
@@ -39,7 +39,7 @@ pub fn run(args: &flags::Origin) -> Outcome {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let origin = origin::Origin::bind(config)?;
-        eprintln!("baton: origin {} listens on {}", args.name, origin.addr());
+        say(format_args!("baton: origin {} listens on {}", args.name, origin.addr()));
         let end = async {
             tokio::select! {
                 _ = terminate.recv() => {}

@@ -1,7 +1,7 @@
 //! `baton run`: serve in the foreground until a signal ends it.
 
-use crate::config::{Config, Flag, LoadError, Loaded};
-use crate::exit::{Exit, Outcome, colour};
+use crate::config::{Config, Diagnosis, Flag, LoadError, Loaded};
+use crate::exit::{Exit, Outcome, colour, say};
 use crate::flags::Run;
 use crate::serve;
 use std::io;
@@ -14,9 +14,9 @@ pub fn run(args: &Run) -> Outcome {
     let flags = args.settings();
     let read = || load(args, &flags);
     let Loaded { config, warnings } = read()?;
-    eprint!("{}", warnings.human(colour(&io::stderr())));
+    show(&warnings, colour(&io::stderr()));
     if args.check {
-        eprintln!("baton: the configuration is valid");
+        say(format_args!("baton: the configuration is valid"));
         return Ok(Exit::Done);
     }
     let source = match &args.config {
@@ -28,7 +28,7 @@ pub fn run(args: &Run) -> Outcome {
             LoadError::Invalid(diagnosis) => diagnosis.human(false),
             other => other.to_string(),
         })?;
-        eprint!("{}", loaded.warnings.human(false));
+        show(&loaded.warnings, false);
         Ok(loaded.config)
     })?;
     Ok(Exit::Done)
@@ -38,5 +38,11 @@ fn load(args: &Run, flags: &[Flag]) -> Result<Loaded, LoadError> {
     match &args.config {
         Some(path) => Config::load(path, flags),
         None => Config::from_flags(flags),
+    }
+}
+
+fn show(warnings: &Diagnosis, colour: bool) {
+    if !warnings.problems.is_empty() {
+        say(warnings.human(colour).trim_end());
     }
 }

@@ -12,6 +12,7 @@ mod table;
 pub use stage::{Cast, Origins, catalogue, switch};
 pub use table::{Row, json, text};
 
+use crate::exit::say;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use load::Options;
@@ -128,11 +129,11 @@ pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Vec<Row>> {
         let row = Row::new(policy, &report, imbalance);
         if !progress {
             // No terminal, no bar: a line when a policy is done.
-            eprintln!(
+            say(format_args!(
                 "{policy}: {:.0} requests/s in {:.0} s",
                 row.throughput_rps,
                 report.took.as_secs_f64()
-            );
+            ));
         }
         rows.push(row);
     }

@@ -2,6 +2,7 @@
 //! kernel's choice. Everything ends when it is dropped, so nothing outlives the program.
 
 use crate::config::{Config, Flag};
+use crate::exit::say;
 use crate::serve::Service;
 use anyhow::{Context, Result};
 use origin::{Origin, Sizes, content};
@@ -104,7 +105,7 @@ fn play(
         }
         for one in serving {
             if let Ok(Err(error)) = one.await {
-                eprintln!("baton: an emulated server failed: {error}");
+                say(format_args!("baton: an emulated server failed: {error}"));
             }
         }
     });

@@ -4,6 +4,7 @@ use super::changes::{differences, fingerprint};
 use super::{explain, live_of, table};
 use crate::config::Config;
 use crate::config::ready::Level;
+use crate::exit::say;
 use control::view::{
     ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView, Histogram,
     LATENCY_BOUNDS_S, ListenerView, ReloadView, Replies, RequestCount, RouteDuration, ServerView,
@@ -19,6 +20,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const _: () = assert!(BOUNDS_US.len() == LATENCY_BOUNDS_S.len());
+
+/// Lines of events on their way to standard error.
+const EVENT_LINES_MAX: usize = 256;
 
 /// The longest weight that an operator may set.
 const WEIGHT_MAX: u32 = 1_000;
@@ -92,12 +96,17 @@ impl Glass {
         }
     }
 
-    /// Where the lines of events go: standard error, if the configuration in force wants them.
+    /// Where the lines of events go: standard error, if the configuration in force wants them. By a
+    /// thread of their own: whoever reads them may be slow, and events come from under locks.
     pub(super) fn event_log(self: &Arc<Self>) -> control::EventLog {
         let glass = Arc::clone(self);
+        let (sender, lines) = std::sync::mpsc::sync_channel::<String>(EVENT_LINES_MAX);
+        let writer = move || lines.iter().for_each(|line| say(format_args!("baton: {line}")));
+        let started = std::thread::Builder::new().name("baton-events".to_owned()).spawn(writer);
         Box::new(move |line| {
-            if glass.config().log.level >= Level::Info {
-                eprintln!("baton: {line}");
+            if started.is_ok() && glass.config().log.level >= Level::Info {
+                // A reader that is that far behind has lost interest; /v1/events keeps them.
+                let _dropped = sender.try_send(line.to_owned());
             }
         })
     }
@@ -107,10 +116,10 @@ impl Glass {
         let (wanted, config) = (self.config().limits.connections, self.config());
         let allowed = live_of(self).settings.connections_max;
         if allowed < wanted && config.log.level >= Level::Warn {
-            eprintln!(
+            say(format_args!(
                 "baton: at most {allowed} connections at once, not {wanted}: the system lets this \
                  process open no more files (ulimit -n, LimitNOFILE=)"
-            );
+            ));
         }
     }
 

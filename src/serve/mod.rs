@@ -10,6 +10,7 @@ mod table;
 pub use signals::run;
 
 use crate::config::Config;
+use crate::exit::say;
 use crate::config::ready::{Admin, Log};
 use anyhow::{Context, Result, bail};
 use control::{Bind, Control, Event, Supervisor, Token};
@@ -22,6 +23,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How long the end of the access log is waited for.
+const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A switch that serves.
 pub struct Service {
@@ -115,7 +119,7 @@ impl Service {
 
     /// Notes that a new configuration was found to be wrong: the old one stays in force.
     pub fn refuse(&self, diagnosis: &str) {
-        eprintln!("{diagnosis}");
+        say(format_args!("{diagnosis}"));
         let message = diagnosis.lines().next().unwrap_or("it is wrong").to_owned();
         self.glass.reloaded(false, &message);
         self.supervisor.note(Event {
@@ -179,7 +183,7 @@ impl Service {
         if let Some(control) = self.control.take() {
             control.stop();
         }
-        self.glass.shared().journal.close();
+        self.glass.shared().journal.close(LOG_PATIENCE);
         left
     }
 

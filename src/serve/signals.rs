@@ -2,6 +2,7 @@
 
 use super::Service;
 use crate::config::Config;
+use crate::exit::say;
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ pub fn run(
     let mut quit = signal(SignalKind::quit())?;
     let service = Service::start(config, source)?;
     for (name, address) in service.listening() {
-        eprintln!("baton: {name} listens on {address}");
+        say(format_args!("baton: {name} listens on {address}"));
     }
     runtime.block_on(async {
         loop {
@@ -40,10 +41,10 @@ pub fn run(
         }
     });
     let (open, patience) = service.open();
-    eprintln!(
+    say(format_args!(
         "baton: stopping; {open} connections may finish, for {patience:?} at most (a second signal \
          ends them now)"
-    );
+    ));
     let hurry = Arc::new(AtomicBool::new(false));
     let (done, ended) = tokio::sync::oneshot::channel();
     let impatient = Arc::clone(&hurry);
@@ -67,8 +68,8 @@ pub fn run(
         anyhow::bail!("stopping failed");
     }
     match left {
-        0 => eprintln!("baton: stopped"),
-        left => eprintln!("baton: stopped; {left} connections were cut off"),
+        0 => say(format_args!("baton: stopped")),
+        left => say(format_args!("baton: stopped; {left} connections were cut off")),
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 use super::convert;
 use super::glass::Glass;
 use crate::config::Config;
+use crate::exit::say;
 use anyhow::{Result, anyhow};
 use control::Supervisor;
 use distributor::{Backend, Entrance, Live, PerWorker, Route};
@@ -95,7 +96,7 @@ fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option
     let name = spec.name.clone();
     let id = books.desk.join(spec, State::Up, now);
     if id.is_none() {
-        eprintln!("baton: no slot is left for server {name}; it is not used");
+        say(format_args!("baton: no slot is left for server {name}; it is not used"));
     }
     id
 }

@@ -15,6 +15,7 @@ use crate::probe::Probe;
 use crate::view::{ServerReport, ServerState, ServerView, Standing};
 use crate::{Refusal, Switch};
 use roster::Roster;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -75,7 +76,9 @@ struct Books {
 impl Supervisor {
     /// A supervisor of no servers; the line of each event goes to standard error.
     pub fn new(switch: Arc<dyn Switch>) -> Arc<Self> {
-        Self::with_log(switch, Box::new(|line| eprintln!("baton: {line}")))
+        // A panic for want of a reader would take health checks down with it.
+        let log = |line: &str| drop(writeln!(std::io::stderr().lock(), "baton: {line}"));
+        Self::with_log(switch, Box::new(log))
     }
 
     /// The same with another place for the lines of events.

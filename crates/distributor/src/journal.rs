@@ -5,19 +5,17 @@
 //! request: when the writer cannot keep up, lines are dropped and counted.
 
 use crate::counters::Cause;
+use crate::log_writer::LogWriter;
 use policy::{Class, Expect, Load, TargetId, Why};
 use std::io::Write;
 use std::net::IpAddr;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Decisions remembered per worker.
 pub const RECENT_MAX: usize = 256;
-
-/// Buffers of log lines on their way to the writer; each of about [`FLUSH_BYTES`].
-const LOG_BUFFERS_MAX: usize = 64;
 
 /// A worker hands its log lines on when it has this many bytes (or at its next tick).
 pub(crate) const FLUSH_BYTES: usize = 32 * 1024;
@@ -25,13 +23,9 @@ pub(crate) const FLUSH_BYTES: usize = 32 * 1024;
 /// Recent decisions by worker, and the way to the log's writer.
 pub struct Journal {
     recent: Vec<Mutex<Recent>>,
-    lines: Mutex<Option<Log>>,
+    lines: Mutex<Option<LogWriter>>,
+    lost: Arc<AtomicU64>,
     started: SystemTime,
-}
-
-struct Log {
-    sender: SyncSender<Vec<u8>>,
-    writer: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -168,6 +162,7 @@ impl Journal {
         Self {
             recent: (0..workers).map(|_| Mutex::default()).collect(),
             lines: Mutex::new(None),
+            lost: Arc::default(),
             started: SystemTime::now(),
         }
     }
@@ -178,28 +173,23 @@ impl Journal {
     /// # Errors
     /// When the writing thread cannot be started.
     pub fn log_to(&self, sink: Option<Box<dyn Write + Send>>) -> std::io::Result<()> {
-        let log = match sink {
-            None => None,
-            Some(sink) => {
-                let (sender, receiver) = sync_channel(LOG_BUFFERS_MAX);
-                let writer = std::thread::Builder::new()
-                    .name("baton-log".to_owned())
-                    .spawn(move || write_out(&receiver, sink))?;
-                Some(Log { sender, writer })
-            }
-        };
+        let log = sink.map(|sink| LogWriter::start(sink, Arc::clone(&self.lost))).transpose()?;
         *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = log;
         Ok(())
     }
 
-    /// Ends the access log; returns when its last line is written.
-    pub fn close(&self) {
+    /// Ends the access log, and waits until its last line is written, but no longer than
+    /// `patience`: whoever reads it may never read on.
+    pub fn close(&self, patience: Duration) {
         let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Log { sender, writer }) = log {
-            drop(sender);
-            // A writer that panicked has said so; there is nothing left to write.
-            let _panicked = writer.join();
+        if let Some(log) = log {
+            log.finish(patience);
         }
+    }
+
+    /// Lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// The latest `count` records of all workers, newest first.
@@ -233,16 +223,6 @@ impl Journal {
     /// Hands lines to the writer. False: they were dropped, because it cannot keep up.
     pub(crate) fn hand_on(&self, lines: Vec<u8>) -> bool {
         let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(log) = &*log else { return true };
-        !matches!(log.sender.try_send(lines), Err(TrySendError::Full(_)))
-    }
-}
-
-fn write_out(lines: &Receiver<Vec<u8>>, mut sink: Box<dyn Write + Send>) {
-    while let Ok(buffer) = lines.recv() {
-        if let Err(error) = sink.write_all(&buffer).and_then(|()| sink.flush()) {
-            eprintln!("baton: the access log cannot be written ({error}); it stops here");
-            return;
-        }
+        log.as_ref().is_none_or(|log| log.write(lines))
     }
 }

@@ -1,5 +1,6 @@
 //! The workers of a process, and what can be told them.
 
+use crate::say::say;
 use crate::shared::{Entrance, Shared};
 use crate::worker::{self, Command};
 use std::io;
@@ -83,7 +84,7 @@ impl Team {
         self.tell(|| Command::Abort);
         for (_, thread) in self.workers {
             if thread.join().is_err() {
-                eprintln!("baton: a worker had panicked");
+                say("baton: a worker had panicked");
             }
         }
         left

@@ -7,6 +7,7 @@ use crate::io::Socket;
 use crate::journal::{FLUSH_BYTES, Short};
 use crate::pipes::Pipes;
 use crate::pool::Pool;
+use crate::say::say;
 use crate::shared::{Entrance, Live, Shared};
 use crate::sys;
 use crate::watch::{TICK, Watches};
@@ -327,7 +328,7 @@ async fn attend(worker: Rc<Worker>, mut commands: mpsc::UnboundedReceiver<Comman
         match command {
             Command::Listen(address, way, listener) => match Door::open(way, listener, &worker) {
                 Ok(door) => drop(doors.insert(address, door)),
-                Err(error) => eprintln!("baton: cannot accept on {address}: {error}"),
+                Err(error) => say(format_args!("baton: cannot accept on {address}: {error}")),
             },
             Command::Unlisten(address) => {
                 if let Some(door) = doors.remove(&address) {
