@@ -85,7 +85,7 @@ pub(crate) async fn serve(socket: Socket, peer: IpAddr, entrance: usize, worker:
             After::KeepAlive => {}
             After::Close => break,
             After::Reset => {
-                client.socket.reset_on_close();
+                client.socket.reset_on_close(true);
                 break;
             }
             After::Linger => {

@@ -302,6 +302,9 @@ impl<'e> Conversation<'e> {
     /// The reply is delivered: both connections may serve again.
     fn end(mut self, client: &mut Client, worker: &Worker, backend: &Arc<Backend>) -> After {
         self.exchange.tally.cause = Cause::Complete;
+        if self.exchange.until_close {
+            client.socket.reset_on_close(false);
+        }
         let whole = self.up.done() && !self.up_broken;
         let clean = self.down.as_ref().is_some_and(|down| down.excess.is_empty());
         if self.server_stays && whole && clean && !worker.stopping.get() {

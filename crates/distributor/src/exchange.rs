@@ -56,6 +56,8 @@ pub(crate) struct Exchange {
     pub(crate) id: Option<Short<ID_BYTES_MAX>>,
     /// Whether the client learns the end of the reply by the end of its connection alone.
     pub(crate) until_close: bool,
+    /// When the present attempt's server was given the request.
+    asked_at: policy::Instant,
     route: usize,
     pub(crate) tally: Tally,
     host: Short<64>,
@@ -94,6 +96,7 @@ impl Exchange {
             framing: head.body,
             id,
             until_close: false,
+            asked_at: at,
             route: live.route(client.entrance, verdict.rule),
             tally: Tally::new(&question, client.peer),
             host: Short::cut(head.authority.unwrap_or("").as_bytes()),
@@ -133,8 +136,18 @@ impl Exchange {
                 (Err(Cause::NoServer), Some(last)) => {
                     return self.refuse(last.cause, last.said, client, worker).await;
                 }
-                (Err(cause), _) => return self.refuse(cause, None, client, worker).await,
+                (Err(cause), _) => {
+                    if cause == Cause::QueueTimeout {
+                        let waited = worker.shared.clock.now().since(self.question.at);
+                        self.tally.queue_us += micros(waited);
+                    }
+                    return self.refuse(cause, None, client, worker).await;
+                }
             };
+            if !place.queued.is_zero() && client.socket.is_reset() {
+                // It gave up while it waited; its place is for somebody who is still there.
+                return After::Close;
+            }
             self.note(&place, worker);
             let result = self.attempt(client, worker, place.backend()).await;
             let failure = match result {
@@ -171,6 +184,9 @@ impl Exchange {
             worker.counters().retries.add(1);
         }
         tally.attempts += 1;
+        // The first server that is free at once had the request when its head was whole.
+        let at_once = tally.attempts == 1 && place.queued.is_zero();
+        self.asked_at = if at_once { tally.at } else { worker.shared.clock.now() };
         self.server = Some(place.table());
         tally.why = Some(place.assignment.why);
         tally.expect = place.assignment.expect;
@@ -240,16 +256,19 @@ impl Exchange {
     fn settle(&mut self, place: Place<'_>, answered: bool, ok: bool, worker: &Worker) {
         let now = worker.shared.clock.now();
         let tally = &mut self.tally;
-        let first_byte = (tally.first_byte_us > 0)
-            .then(|| core::time::Duration::from_micros(tally.first_byte_us));
+        // What this server took, without the queue and without what others did before.
+        let before_us = micros(self.asked_at.since(tally.at));
+        let first_byte_us = tally.first_byte_us.saturating_sub(before_us);
+        let first_byte =
+            (tally.first_byte_us > 0).then(|| core::time::Duration::from_micros(first_byte_us));
         if answered {
             let counters = place.backend().counters.of(worker.index);
             counters.answered.add(1);
             counters.bytes_to.add(tally.bytes_in);
             counters.bytes_from.add(tally.bytes_out);
-            counters.first_byte.record(tally.first_byte_us);
+            counters.first_byte.record(first_byte_us);
             tally.total_us = micros(now.since(tally.at)).max(1);
-            counters.duration.record(tally.total_us);
+            counters.duration.record(micros(now.since(self.asked_at)));
             if tally.status >= 500 {
                 counters.errors.add(1);
             }

@@ -153,6 +153,13 @@ impl Socket {
         }
     }
 
+    /// Whether the peer has reset the connection. One system call; for after a long wait.
+    pub(crate) fn is_reset(&self) -> bool {
+        let Ok(fd) = self.fd() else { return true };
+        let look = rustix::net::recv(fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        !matches!(look, Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR))
+    }
+
     /// No more bytes from us.
     pub(crate) fn shutdown_write(&self) {
         if let Ok(fd) = self.fd() {
@@ -161,11 +168,13 @@ impl Socket {
         }
     }
 
-    /// Closing will reset the connection, so that the peer takes what it got for incomplete.
-    pub(crate) fn reset_on_close(&self) {
+    /// Whether closing will reset the connection, so that the peer takes what it got for
+    /// incomplete.
+    pub(crate) fn reset_on_close(&self, reset: bool) {
         if let Ok(fd) = self.fd() {
             // As above.
-            let _gone = socket2::SockRef::from(&fd).set_linger(Some(core::time::Duration::ZERO));
+            let _gone =
+                socket2::SockRef::from(&fd).set_linger(reset.then_some(core::time::Duration::ZERO));
         }
     }
 }

@@ -8,6 +8,9 @@ use wire::http::body::Piece;
 use wire::http::emit::{BodyEdit, CHUNK_END, LAST_CHUNK, chunk_size};
 use wire::http::{BadChunk, Body, Framing, Limits};
 
+/// Bytes moved before the worker's other connections get their turn.
+const TURN_BYTES: u64 = 512 * 1024;
+
 /// A body under way.
 pub(crate) struct Pump {
     body: Body,
@@ -124,10 +127,16 @@ impl Pump {
         worker: &Worker,
         progress: &mut bool,
     ) -> Poll<Result<(), Broke>> {
+        let before = self.moved;
         loop {
             ready!(self.poll_deliver(cx, to, progress))?;
             if self.ended {
                 return Poll::Ready(Ok(()));
+            }
+            if self.moved - before >= TURN_BYTES {
+                // Sender and receiver are both fast: let the worker's other connections have a go.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
             let taken = if self.spliceable && self.body.opaque() >= SPLICE_BYTES_MIN {
                 self.poll_splice(cx, from, worker, progress)

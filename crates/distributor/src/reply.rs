@@ -111,6 +111,10 @@ impl Conversation<'_> {
             edit == BodyEdit::Dechunk || (framing == Framing::UntilClose && edit == BodyEdit::Keep);
         self.close |= until_close && !self.upgraded;
         exchange.until_close = until_close;
+        if until_close && !self.upgraded {
+            // However this task ends from here on, the client must not take a part for the whole.
+            client.socket.reset_on_close(true);
+        }
         self.server_stays = head.keep_alive;
         let id = exchange.id.as_ref().map(|id| id.text());
         let forwarding = &live.settings.forwarding;
