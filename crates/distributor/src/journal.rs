@@ -6,6 +6,7 @@
 
 use crate::counters::Cause;
 use crate::log_writer::LogWriter;
+use crate::say::say;
 use policy::{Class, Expect, Load, TargetId, Why};
 use std::io::Write;
 use std::net::IpAddr;
@@ -173,7 +174,9 @@ impl Journal {
     /// # Errors
     /// When the writing thread cannot be started.
     pub fn log_to(&self, sink: Option<Box<dyn Write + Send>>) -> std::io::Result<()> {
-        let log = sink.map(|sink| LogWriter::start(sink, Arc::clone(&self.lost))).transpose()?;
+        let log = sink
+            .map(|sink| LogWriter::start(sink, Arc::clone(&self.lost), |line| say(line)))
+            .transpose()?;
         *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = log;
         Ok(())
     }
@@ -183,7 +186,9 @@ impl Journal {
     pub fn close(&self, patience: Duration) {
         let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(log) = log {
-            log.finish(patience);
+            if !log.finish(patience) {
+                say("baton: the access log is stuck; its last lines are lost");
+            }
         }
     }
 

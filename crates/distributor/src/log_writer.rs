@@ -1,11 +1,10 @@
 //! The thread that writes the access log. It may be slow or stuck, and its file may be full: then
 //! lines are lost and counted, and requests go on.
 
-use crate::say::say;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
 /// Buffers of lines on their way to the thread.
@@ -19,12 +18,17 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Starts writing to `sink`; lines that cannot be written are counted in `lost`.
-    pub(crate) fn start(sink: Box<dyn Write + Send>, lost: Arc<AtomicU64>) -> io::Result<Self> {
+    /// Starts writing to `sink`; lines that cannot be written are counted in `lost`, and `tell` is
+    /// told when that begins.
+    pub(crate) fn start(
+        sink: Box<dyn Write + Send>,
+        lost: Arc<AtomicU64>,
+        tell: fn(&str),
+    ) -> io::Result<Self> {
         let (sender, lines) = sync_channel(BUFFERS_MAX);
         let (alive, ended) = channel();
         std::thread::Builder::new().name("baton-log".to_owned()).spawn(move || {
-            write_out(&lines, sink, &lost);
+            write_out(&lines, sink, &lost, tell);
             drop(alive);
         })?;
         Ok(Self { sender, ended })
@@ -35,16 +39,19 @@ impl LogWriter {
         self.sender.try_send(lines).is_ok()
     }
 
-    /// Waits until everything is written, at most `patience`.
-    pub(crate) fn finish(self, patience: Duration) {
+    /// Waits until everything is written, at most `patience`. False: it is stuck.
+    pub(crate) fn finish(self, patience: Duration) -> bool {
         drop(self.sender);
-        if self.ended.recv_timeout(patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            say("baton: the access log is stuck; its last lines are lost");
-        }
+        self.ended.recv_timeout(patience) != Err(RecvTimeoutError::Timeout)
     }
 }
 
-fn write_out(lines: &Receiver<Vec<u8>>, mut sink: Box<dyn Write + Send>, lost: &AtomicU64) {
+fn write_out(
+    lines: &Receiver<Vec<u8>>,
+    mut sink: Box<dyn Write + Send>,
+    lost: &AtomicU64,
+    tell: fn(&str),
+) {
     let mut failing = false;
     while let Ok(buffer) = lines.recv() {
         let result = sink.write_all(&buffer).and_then(|()| sink.flush());
@@ -53,7 +60,7 @@ fn write_out(lines: &Receiver<Vec<u8>>, mut sink: Box<dyn Write + Send>, lost: &
             lost.fetch_add(count as u64, Ordering::Relaxed);
             // Said once, not for every line: a full disk fills no other disk with complaints.
             if !failing {
-                say(format_args!("baton: the access log cannot be written: {error}; trying on"));
+                tell(&format!("baton: the access log cannot be written: {error}; trying on"));
             }
         }
         failing = result.is_err();
@@ -91,10 +98,10 @@ mod tests {
         let (wrote, written) = channel();
         let (full, lost) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(0)));
         let disk = Disk { full, wrote };
-        let log = LogWriter::start(Box::new(disk), Arc::clone(&lost)).unwrap();
+        let log = LogWriter::start(Box::new(disk), Arc::clone(&lost), |_| {}).unwrap();
         assert!(log.write(b"a\nb\n".to_vec()));
         assert!(log.write(b"c\n".to_vec()));
-        log.finish(Duration::from_secs(10));
+        assert!(log.finish(Duration::from_secs(10)));
         assert_eq!(written.recv().unwrap(), b"c\n");
         assert_eq!(lost.load(Ordering::Relaxed), 2);
     }
@@ -114,8 +121,8 @@ mod tests {
             }
         }
         let (_hold, held) = channel();
-        let log = LogWriter::start(Box::new(Stuck(held)), Arc::default()).unwrap();
+        let log = LogWriter::start(Box::new(Stuck(held)), Arc::default(), |_| {}).unwrap();
         assert!(log.write(b"a\n".to_vec()));
-        log.finish(Duration::from_millis(10));
+        assert!(!log.finish(Duration::from_millis(10)));
     }
 }
