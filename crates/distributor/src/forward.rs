@@ -14,7 +14,8 @@ pub(crate) fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }
 
-/// The identifier for `X-Request-Id`: the client's own where it is believed, else a new one.
+/// The identifier for `X-Request-Id`: the client's own where it is believed and is one word, else
+/// a new one.
 pub(crate) fn identify(
     head: &RequestHead<'_, '_>,
     live: &Live,
@@ -25,7 +26,9 @@ pub(crate) fn identify(
         return None;
     }
     let theirs = if forwarding.trust { head.field("x-request-id") } else { None };
-    let fits = |id: &&[u8]| (1..=ID_BYTES_MAX).contains(&id.len()) && id.is_ascii();
+    // It goes into the log unquoted: whatever could end a value there does not fit.
+    let plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    let fits = |id: &&[u8]| (1..=ID_BYTES_MAX).contains(&id.len()) && id.iter().all(plain);
     Some(theirs.filter(fits).map_or_else(|| worker.new_id(), Short::cut))
 }
 
@@ -39,12 +42,11 @@ pub(crate) fn write_head(
 ) {
     let forwarding = &live.settings.forwarding;
     let id = id.map(Short::text);
-    let told = forwarding.x_forwarded || forwarding.forwarded;
     let edit = RequestEdit {
         via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
-        forwarded_for: told.then_some(&*client.peer_text),
-        forwarded_proto: told.then_some("http"),
-        forwarded_host: told,
+        client: Some(&*client.peer_text),
+        scheme: Some("http"),
+        x_forwarded: forwarding.x_forwarded,
         forwarded: forwarding.forwarded,
         trusted: forwarding.trust,
         request_id: id.as_ref().map_or(RequestId::Untouched, |id| RequestId::Set(id)),

@@ -29,9 +29,9 @@ Accept-Ranges: bytes\r\n\r\n";
 
 const EDIT: RequestEdit<'static> = RequestEdit {
     via: Some("baton"),
-    forwarded_for: Some("192.0.2.17"),
-    forwarded_proto: Some("http"),
-    forwarded_host: true,
+    client: Some("192.0.2.17"),
+    scheme: Some("http"),
+    x_forwarded: true,
     forwarded: false,
     trusted: false,
     request_id: RequestId::KeepOr("018f3f5a1c2d7e00"),

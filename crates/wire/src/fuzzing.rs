@@ -49,9 +49,9 @@ pub fn request_head(bytes: &[u8]) {
     let plain = RequestEdit { upgrade: true, expect: true, ..RequestEdit::default() };
     let full = RequestEdit {
         via: Some("here"),
-        forwarded_for: Some("2001:db8::1"),
-        forwarded_proto: Some("https"),
-        forwarded_host: true,
+        client: Some("2001:db8::1"),
+        scheme: Some("https"),
+        x_forwarded: true,
         forwarded: true,
         trusted: bytes.len().is_multiple_of(2),
         request_id: RequestId::KeepOr("id-1"),

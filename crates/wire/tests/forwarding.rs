@@ -25,9 +25,9 @@ fn request_edit(title: &str) -> RequestEdit<'_> {
             ("expect", _) => edit.expect = true,
             ("trusted", _) => edit.trusted = true,
             ("forwarded", _) => edit.forwarded = true,
-            ("forwarded-host", _) => edit.forwarded_host = true,
-            ("for", address) => edit.forwarded_for = Some(address),
-            ("proto", proto) => edit.forwarded_proto = Some(proto),
+            ("x-forwarded", _) => edit.x_forwarded = true,
+            ("for", address) => edit.client = Some(address),
+            ("proto", scheme) => edit.scheme = Some(scheme),
             ("host", host) => edit.host = Some(host),
             ("via", name) => edit.via = Some(name),
             ("id", id) => edit.request_id = RequestId::KeepOr(id),
@@ -57,7 +57,7 @@ fn response_edit(title: &str) -> ResponseEdit<'_> {
 
 #[test]
 fn a_request_goes_out_as_the_rules_say() {
-    for Case { title, lines } in cases::read("requests.txt", 29) {
+    for Case { title, lines } in cases::read("requests.txt", 33) {
         let mut slots = Slots::new();
         let head = request::parse(&lines[0], &Limits::default(), &mut slots).unwrap().unwrap();
         let mut out = b"before".to_vec();

@@ -23,16 +23,18 @@ pub enum RequestId<'e> {
 pub struct RequestEdit<'e> {
     /// This switch's name in Via, which is added as `1.1 name`.
     pub via: Option<&'e str>,
-    /// The client's address, as text without a port, for X-Forwarded-For. `None` leaves the field.
-    pub forwarded_for: Option<&'e str>,
-    /// `http` or `https`, for X-Forwarded-Proto. `None` leaves the field.
-    pub forwarded_proto: Option<&'e str>,
-    /// Whether X-Forwarded-Host says what the client called us.
-    pub forwarded_host: bool,
-    /// Whether Forwarded (RFC 7239) says all this too.
+    /// The client's address, as text without a port.
+    pub client: Option<&'e str>,
+    /// How the client reached us, `http` or `https`.
+    pub scheme: Option<&'e str>,
+    /// Whether X-Forwarded-For, -Proto and -Host tell the server of client, scheme and the host
+    /// that was asked for, as far as they are known.
+    pub x_forwarded: bool,
+    /// Whether Forwarded (RFC 7239) does.
     pub forwarded: bool,
     /// Whether the client is a proxy that is believed: then X-Forwarded-For and Forwarded are
-    /// appended to, the others kept. What anybody else says of itself is replaced.
+    /// appended to, the others kept. What anybody else says of itself in these fields never
+    /// passes, whether or not others are written.
     pub trusted: bool,
     /// What becomes of X-Request-Id.
     pub request_id: RequestId<'e>,
@@ -120,9 +122,8 @@ impl Added {
         let marks = &head.fields().marks;
         let came = |name| marks.of(name) & !gone;
         let kept = |name| if edit.trusted { came(name) } else { 0 };
-        let proto = edit.forwarded_proto.is_some() && kept(Name::ForwardedProto) == 0;
-        let host =
-            edit.forwarded_host && head.authority.is_some() && kept(Name::ForwardedHost) == 0;
+        let proto = edit.x_forwarded && kept(Name::ForwardedProto) == 0;
+        let host = edit.x_forwarded && kept(Name::ForwardedHost) == 0;
         let request_id = match edit.request_id {
             RequestId::Untouched => false,
             RequestId::KeepOr(_) => came(Name::RequestId) == 0,
@@ -130,10 +131,10 @@ impl Added {
         };
         let mut replaced = 0;
         for (name, is_replaced) in [
-            (Name::ForwardedFor, edit.forwarded_for.is_some()),
-            (Name::Forwarded, edit.forwarded),
-            (Name::ForwardedProto, proto),
-            (Name::ForwardedHost, edit.forwarded_host && kept(Name::ForwardedHost) == 0),
+            (Name::ForwardedFor, !edit.trusted || edit.x_forwarded && edit.client.is_some()),
+            (Name::Forwarded, !edit.trusted || edit.forwarded),
+            (Name::ForwardedProto, !edit.trusted),
+            (Name::ForwardedHost, !edit.trusted),
             (Name::RequestId, request_id),
         ] {
             replaced |= if is_replaced { marks.of(name) } else { 0 };
@@ -150,13 +151,13 @@ impl Added {
 
     #[inline]
     fn append(&self, head: &RequestHead<'_, '_>, edit: &RequestEdit<'_>, out: &mut Vec<u8>) {
-        if let Some(client) = edit.forwarded_for {
+        if let Some(client) = edit.client.filter(|_| edit.x_forwarded) {
             out.extend_from_slice(b"X-Forwarded-For: ");
             kept_list(head, self.for_kept, out);
             out.extend_from_slice(client.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        if let Some(proto) = edit.forwarded_proto.filter(|_| self.proto) {
+        if let Some(proto) = edit.scheme.filter(|_| self.proto) {
             field("X-Forwarded-Proto", proto.as_bytes(), out);
         }
         if let Some(host) = head.authority.filter(|_| self.host) {
@@ -195,7 +196,7 @@ fn kept_list(head: &RequestHead<'_, '_>, mut kept: u128, out: &mut Vec<u8>) {
 /// One element of Forwarded. Addresses of version 6 and hosts with ports must be quoted
 /// (RFC 7239, 4 and 6); hosts were checked to hold no quote.
 fn forwarded_element(head: &RequestHead<'_, '_>, edit: &RequestEdit<'_>, out: &mut Vec<u8>) {
-    match edit.forwarded_for {
+    match edit.client {
         Some(client) if client.contains(':') => {
             out.extend_from_slice(b"for=\"[");
             out.extend_from_slice(client.as_bytes());
@@ -211,7 +212,7 @@ fn forwarded_element(head: &RequestHead<'_, '_>, edit: &RequestEdit<'_>, out: &m
         out.extend_from_slice(host.as_bytes());
         out.push(b'"');
     }
-    if let Some(proto) = edit.forwarded_proto {
+    if let Some(proto) = edit.scheme {
         out.extend_from_slice(b";proto=");
         out.extend_from_slice(proto.as_bytes());
     }
