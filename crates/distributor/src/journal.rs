@@ -185,10 +185,8 @@ impl Journal {
     /// `patience`: whoever reads it may never read on.
     pub fn close(&self, patience: Duration) {
         let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(log) = log {
-            if !log.finish(patience) {
-                say("baton: the access log is stuck; its last lines are lost");
-            }
+        if log.is_some_and(|log| !log.finish(patience)) {
+            say("baton: the access log is stuck; its last lines are lost");
         }
     }
 
