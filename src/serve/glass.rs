@@ -1,21 +1,20 @@
 //! The switch as the control side sees it: every counter, book and setting as plain data.
 
 use super::changes::{differences, fingerprint};
-use super::{explain, live_of, table};
+use super::eras::{Eras, Sums};
+use super::{explain, live_of, table, totals};
 use crate::config::Config;
 use crate::config::ready::Level;
 use crate::exit::say;
 use control::view::{
-    ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView, Histogram,
-    LATENCY_BOUNDS_S, ListenerView, ReloadView, Replies, RequestCount, RouteDuration, ServerView,
-    Status, Totals,
+    ConfigView, DecisionView, ExplainRequest, ExplainView, Histogram, LATENCY_BOUNDS_S,
+    ListenerView, ReloadView, Replies, ServerView, Status, Totals,
 };
 use control::{Refusal, Switch};
-use distributor::counters::{BOUNDS_US, Cause, Counter};
+use distributor::counters::{BOUNDS_US, Counter};
 use distributor::journal::Record;
 use distributor::{Backend, Entrance, PerWorker, Shared};
 use policy::{Class, ServerId, State, Why};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +37,7 @@ struct Ruling {
     config: Arc<Config>,
     /// Whether the policy object is older than the configuration.
     policy_due: bool,
+    eras: Eras,
     view: ConfigView,
     listening: Vec<(String, SocketAddr)>,
     entrances: Vec<Arc<Entrance>>,
@@ -47,7 +47,9 @@ impl Glass {
     pub(super) fn new(shared: Arc<Shared>, config: Config, source: &str) -> Arc<Self> {
         let hash = fingerprint(&config);
         let view = ConfigView { source: source.to_owned(), hash, ..ConfigView::default() };
+        let eras = Eras::new(config.policy.entry.name);
         let state = Mutex::new(Ruling {
+            eras,
             config: Arc::new(config),
             policy_due: false,
             view,
@@ -93,7 +95,21 @@ impl Glass {
         let mut state = self.state();
         if core::mem::take(&mut state.policy_due) {
             books.desk.set_policy(state.config.policy.build());
+            let (policy, now) = (state.config.policy.entry.name, self.shared.clock.now());
+            state.eras.change(policy, &self.decided(), now);
         }
+    }
+
+    /// Decisions by reason since the process began.
+    fn decided(&self) -> Sums {
+        core::array::from_fn(|why| self.shared.counters.sum(|c| &c.decisions[why]))
+    }
+
+    /// Decisions by the policy that made them, and reason.
+    pub(super) fn decisions_by_policy(&self) -> Vec<(&'static str, Why, u64)> {
+        // The sums inside of the lock: they must not be older than the present policy.
+        let state = self.state();
+        state.eras.decisions(&self.decided())
     }
 
     /// Where the lines of events go: standard error, if the configuration in force wants them. By a
@@ -182,13 +198,14 @@ impl Glass {
     fn decision(&self, record: &Record) -> DecisionView {
         let live = live_of(self);
         let tally = &record.tally;
+        let policy = self.state().eras.policy_at(tally.at).unwrap_or("-").to_owned();
         let ms = |us: u64| us as f64 / 1000.0;
         DecisionView {
             at_unix_ms: self.unix_ms(tally.at),
             method: record.method.text().into_owned(),
             host: record.host.text().into_owned(),
             path: record.path.text().into_owned(),
-            policy: live.policy.to_string(),
+            policy,
             class: live.rules.classes().name(tally.class).to_owned(),
             target_hash: format!("{:016x}", tally.target.0),
             server: tally.why.map(|_| record.server.text().into_owned()),
@@ -249,58 +266,7 @@ impl Switch for Glass {
     }
 
     fn totals(&self) -> Totals {
-        let live = live_of(self);
-        let counters = &self.shared.counters;
-        let gauges = self.shared.ask.books().desk.policy().gauges();
-        let decided = |why: &Why| counters.sum(|c| &c.decisions[why.index()]);
-        let counted = || Why::ALL.iter().filter(|why| decided(why) > 0);
-        let mut requests = Vec::new();
-        let mut durations = Vec::new();
-        for route in &live.routes {
-            let (listener, rule) = (route.listener.to_string(), route.rule.as_deref());
-            let mut replies: BTreeMap<(u8, u16), u64> = BTreeMap::new();
-            for copy in route.counters.iter() {
-                for (method, code, count) in copy.replies.iter() {
-                    *replies.entry((method, code)).or_default() += count;
-                }
-            }
-            requests.extend(replies.into_iter().map(|((method, code), count)| RequestCount {
-                listener: listener.clone(),
-                route: rule.map(str::to_owned),
-                method: METHODS.get(usize::from(method)).unwrap_or(&"other").to_string(),
-                code,
-                count,
-            }));
-            let duration = histogram(&route.counters, |copy| &copy.duration);
-            durations.push(RouteDuration { listener, route: rule.map(str::to_owned), duration });
-        }
-        Totals {
-            requests,
-            durations,
-            decisions: counted()
-                .map(|why| DecisionCount {
-                    policy: live.policy.to_string(),
-                    reason: why.name().to_owned(),
-                    count: decided(why),
-                })
-                .collect(),
-            locality_given_up: counted()
-                .filter(|why| why.gives_up_locality())
-                .map(|why| (why.name().to_owned(), decided(why)))
-                .collect(),
-            rejects: REJECTS
-                .iter()
-                .map(|(cause, name)| {
-                    (name.to_string(), counters.sum(|c| &c.causes[*cause as usize]))
-                })
-                .collect(),
-            retries: counters.sum(|c| &c.retries),
-            bytes_in: counters.sum(|c| &c.bytes_in),
-            bytes_out: counters.sum(|c| &c.bytes_out),
-            targets: gauges.targets as u64,
-            replicated_targets: gauges.replicated as u64,
-            streams_closed_by_reload: counters.sum(|c| &c.cut_by_reload),
-        }
+        totals::totals(self)
     }
 
     fn decisions(&self, count: usize) -> Vec<DecisionView> {
@@ -360,20 +326,7 @@ impl Glass {
     }
 }
 
-/// Names of [`wire::http::Method`], by its order.
-const METHODS: [&str; 9] =
-    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-
-/// Ends before any server was asked, as metrics call them.
-const REJECTS: [(Cause, &str); 5] = [
-    (Cause::BadRequest, "bad-request"),
-    (Cause::ClientRequest, "client-gone"),
-    (Cause::NoServer, "no-server"),
-    (Cause::QueueFull, "queue-full"),
-    (Cause::QueueTimeout, "queue-timeout"),
-];
-
-fn histogram<T>(
+pub(super) fn histogram<T>(
     copies: &PerWorker<T>,
     of: impl Fn(&T) -> &distributor::counters::Histogram,
 ) -> Histogram {

@@ -2,10 +2,12 @@
 
 mod changes;
 mod convert;
+mod eras;
 mod explain;
 mod glass;
 mod signals;
 mod table;
+mod totals;
 
 pub use signals::run;
 

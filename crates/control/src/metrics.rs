@@ -52,6 +52,7 @@ impl prometheus_client::collector::Collector for Snapshot {
         let mut families = Families(encoder);
         self.process(&mut families)?;
         self.traffic(&mut families)?;
+        self.outcomes(&mut families)?;
         self.decisions(&mut families)?;
         self.server_states(&mut families)?;
         self.server_traffic(&mut families)
@@ -95,7 +96,7 @@ impl Snapshot {
     }
 
     fn traffic(&self, families: &mut Families) -> fmt::Result {
-        let Totals { requests, durations, rejects, .. } = &self.totals;
+        let Totals { requests, durations, .. } = &self.totals;
         let listeners = &self.status.listeners;
         families.gauge(
             "connections",
@@ -136,6 +137,22 @@ impl Snapshot {
             }),
         )?;
         families.counter(
+            "accept_failures",
+            "Times that a client's connection could not be accepted",
+            None,
+            [([], self.totals.accept_failures)],
+        )
+    }
+
+    fn outcomes(&self, families: &mut Families) -> fmt::Result {
+        let Totals { rejects, ends, .. } = &self.totals;
+        families.counter(
+            "requests_ended",
+            "Requests by how they ended, with the two letters of the access log",
+            None,
+            ends.iter().map(|(cause, count)| ([("cause", cause.as_str())], *count)),
+        )?;
+        families.counter(
             "rejects",
             "Requests refused before a server was asked",
             None,
@@ -146,6 +163,32 @@ impl Snapshot {
             "Requests tried again on another server",
             None,
             [([], self.totals.retries)],
+        )?;
+        families.counter(
+            "retries_refused",
+            "Retries that the budget refused",
+            None,
+            [([], self.totals.retries_refused)],
+        )?;
+        let (opened, reused) =
+            (self.totals.server_connections_opened, self.totals.server_connections_reused);
+        families.counter(
+            "server_connections",
+            "Connections that requests went to servers by: opened for them, or open before",
+            None,
+            [("opened", opened), ("reused", reused)].map(|(kind, n)| ([("kind", kind)], n)),
+        )?;
+        families.counter(
+            "log_lines_dropped",
+            "Lines of the access log dropped because its writer could not keep up",
+            None,
+            [([], self.totals.log_lines_dropped)],
+        )?;
+        families.counter(
+            "spliced",
+            "Bytes relayed by the kernel, without being copied to the switch",
+            Some(Unit::Bytes),
+            [([], self.totals.bytes_spliced)],
         )?;
         let directions = [("in", self.totals.bytes_in), ("out", self.totals.bytes_out)];
         families.counter(

@@ -139,12 +139,26 @@ pub struct Totals {
     pub locality_given_up: BTreeMap<String, u64>,
     /// Requests that were refused before any server was asked, by cause.
     pub rejects: BTreeMap<String, u64>,
+    /// Requests by how they ended: two letters each, as in the access log.
+    pub ends: BTreeMap<String, u64>,
     /// Requests tried again on another server.
     pub retries: u64,
+    /// Retries that the budget refused.
+    pub retries_refused: u64,
+    /// Connections opened to servers.
+    pub server_connections_opened: u64,
+    /// Requests sent over a connection to a server that was already open.
+    pub server_connections_reused: u64,
     /// Bytes relayed from clients to servers.
     pub bytes_in: u64,
     /// Bytes relayed from servers to clients.
     pub bytes_out: u64,
+    /// Of these, the bytes that the kernel moved without copying them to the switch.
+    pub bytes_spliced: u64,
+    /// Times that a client's connection could not be accepted.
+    pub accept_failures: u64,
+    /// Lines of the access log that were dropped because its writer could not keep up.
+    pub log_lines_dropped: u64,
     /// Targets in the policy's table.
     pub targets: u64,
     /// Targets mapped to more than one server.

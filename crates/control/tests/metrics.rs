@@ -208,7 +208,13 @@ fn every_metric_that_was_promised_is_there_with_its_type_and_unit() {
         ("baton_class_requests", "counter", None),
         ("baton_relay_bytes", "counter", Some("bytes")),
         ("baton_retries", "counter", None),
+        ("baton_retries_refused", "counter", None),
         ("baton_rejects", "counter", None),
+        ("baton_requests_ended", "counter", None),
+        ("baton_server_connections", "counter", None),
+        ("baton_accept_failures", "counter", None),
+        ("baton_log_lines_dropped", "counter", None),
+        ("baton_spliced_bytes", "counter", Some("bytes")),
         ("baton_config_reloads", "counter", None),
         ("baton_config_last_reload_success", "gauge", None),
         ("baton_config_hash", "info", None),
@@ -246,6 +252,13 @@ fn figures_and_labels_arrive_as_they_were_counted() {
     assert_eq!(route("images", "GET", "200"), 900_000.0);
     assert_eq!(route("", "GET", "none"), 7.0);
     assert_eq!(one("baton_relay_bytes_total", &[("direction", "out")]), (1u64 << 40) as f64);
+    assert_eq!(one("baton_requests_ended_total", &[("cause", "PR")]), 3.0);
+    assert_eq!(one("baton_retries_refused_total", &[]), 5.0);
+    assert_eq!(one("baton_server_connections_total", &[("kind", "opened")]), 900.0);
+    assert_eq!(one("baton_server_connections_total", &[("kind", "reused")]), 1_189_100.0);
+    assert_eq!(one("baton_spliced_bytes_total", &[]), (1u64 << 39) as f64);
+    assert_eq!(one("baton_accept_failures_total", &[]), 2.0);
+    assert_eq!(one("baton_log_lines_dropped_total", &[]), 17.0);
     assert_eq!(one("baton_config_reloads_total", &[("result", "failure")]), 1.0);
     assert_eq!(one("baton_server_slow_start_ratio", &[("server", "a")]), 1.0);
     let odd = [("server", "odd \"name\"\\\n")];
