@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Outcome};
 use crate::flags::{Named, Weight};
 use control::Client;
+use std::io::{self, Write};
 
 /// Gives a server nothing new (`drain`), or work again.
 ///
@@ -11,7 +12,7 @@ use control::Client;
 pub fn drain(args: &Named, drain: bool) -> Outcome {
     Client::Unix(args.at.socket()).drain(&args.server, drain)?;
     let what = if drain { "finishes what it has" } else { "takes requests again" };
-    println!("{} {what}", args.server);
+    writeln!(io::stdout().lock(), "{} {what}", args.server)?;
     Ok(Exit::Done)
 }
 
@@ -21,6 +22,6 @@ pub fn drain(args: &Named, drain: bool) -> Outcome {
 /// When no switch answers, or it has no such server.
 pub fn weight(args: &Weight) -> Outcome {
     Client::Unix(args.at.socket()).set_weight(&args.server, args.weight)?;
-    println!("{} has weight {}", args.server, args.weight);
+    writeln!(io::stdout().lock(), "{} has weight {}", args.server, args.weight)?;
     Ok(Exit::Done)
 }

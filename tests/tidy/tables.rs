@@ -68,6 +68,8 @@ pub const BANS: &[Ban] = &[
     ban(".unwrap()", Where::Shipped, "what the world sends is a value; ours is an `expect`"),
     ban("process::exit", Where::Code, "destructors would not run: give src/exit.rs an Exit"),
     ban("println!", Where::Libraries, "the terminal is the program's; a library returns values"),
+    ban("eprintln!", Where::Shipped, "it panics when nobody reads any more: `say` does not"),
+    ban("eprint!", Where::Shipped, "it panics when nobody reads any more: `say` does not"),
     ban("print!", Where::Libraries, "the terminal is the program's; a library returns values"),
     ban("static mut", Where::Code, "state has an owner"),
     ban("#[ignore", Where::Code, "a test that does not run proves nothing"),
