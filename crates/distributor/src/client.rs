@@ -205,8 +205,8 @@ impl Client {
 /// sent it.
 async fn refuse(client: &mut Client, worker: &Worker, cause: Cause, reject: Reject) {
     let (live, at) = (worker.live(), worker.shared.clock.now());
-    let mut out = worker.buffer();
-    let edit = emit::ErrorEdit { close: true, ..Default::default() };
+    let (mut out, today) = (worker.buffer(), worker.today());
+    let edit = emit::ErrorEdit { close: true, date: Some(&today), ..Default::default() };
     emit::error(reject.status, reject.why, &edit, &mut out);
     let sent = client.send(&out, live.settings.timeouts.body).await;
     let nothing = Request { at, target: TargetId(0), class: Class::STATIC, holder: None };

@@ -315,7 +315,7 @@ impl Exchange {
             retry_after_s: (status == 503).then_some(RETRY_AFTER_S),
             head_only: self.method == Method::Head,
             request_id: id.as_deref(),
-            date: None,
+            date: Some(&worker.today()),
         };
         let mut out = worker.buffer();
         emit::error(status, reason, &edit, &mut out);

@@ -128,7 +128,7 @@ impl Conversation<'_> {
                 close: self.close,
                 body: edit,
                 request_id: id.as_deref(),
-                date: None,
+                date: Some(&worker.today()),
             },
             &mut out,
         );

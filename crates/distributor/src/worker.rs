@@ -22,10 +22,12 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+use wire::http::date::{DATE_BYTES, format};
 
 /// Bytes read at once, and the largest head that can be: heads and small bodies are read into one
 /// buffer of the worker, so a connection that waits owns no buffer.
@@ -79,6 +81,8 @@ pub(crate) struct Worker {
     buffers: RefCell<Vec<Vec<u8>>>,
     log: RefCell<Vec<u8>>,
     ids: RefCell<Dice>,
+    /// For messages that come without a Date, and for our own.
+    today: Cell<[u8; DATE_BYTES]>,
     clients: Cell<usize>,
     /// Woken at each tick and at each end of a connection.
     turn: Notify,
@@ -99,6 +103,7 @@ impl Worker {
             buffers: RefCell::default(),
             log: RefCell::default(),
             ids: RefCell::new(Dice::new(seed(index))),
+            today: Cell::new(today()),
             clients: Cell::new(0),
             turn: Notify::new(),
         }
@@ -129,6 +134,11 @@ impl Worker {
             *digit = b"0123456789abcdef"[(bits >> (60 - 4 * at)) as usize & 15];
         }
         Short::cut(&digits)
+    }
+
+    /// The date, as it was within the last second or two.
+    pub(crate) fn today(&self) -> [u8; DATE_BYTES] {
+        self.today.get()
     }
 
     /// An empty buffer.
@@ -172,8 +182,9 @@ impl Worker {
     fn tick(&self) {
         self.watches.tick();
         let patience = self.shared.live.load().settings.timeouts.server_idle;
-        // Once a second is often enough for idle connections, and cheap.
+        // Once a second is often enough for idle connections and the date, and cheap.
         if self.watches.now().is_multiple_of(10) {
+            self.today.set(today());
             self.pool.borrow_mut().sweep(self.watches.now(), patience);
         }
         let mut log = self.log.borrow_mut();
@@ -198,6 +209,11 @@ impl Worker {
         let most = self.shared.live.load().settings.connections_max;
         self.shared.open.load(Ordering::Relaxed) >= most
     }
+}
+
+/// The date by the system's clock, which may have been set since the process began.
+fn today() -> [u8; DATE_BYTES] {
+    format(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs())
 }
 
 /// Different in each process and each worker. The standard library's hasher is keyed by the
