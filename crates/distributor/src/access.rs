@@ -1,10 +1,13 @@
 //! Lines of the access log.
 
+use crate::exchange::Exchange;
 use crate::journal::Tally;
 use crate::settings::AccessFormat;
+use crate::worker::Worker;
 use policy::Why;
 use serde::Serialize;
 use std::io::Write;
+use wire::http::{Slots, Version, request};
 
 /// What a line of the log has beyond the tally: texts at full length.
 pub(crate) struct Texts<'a> {
@@ -39,6 +42,29 @@ impl<'a> Texts<'a> {
     }
 }
 
+/// Adds the line of an exchange that has ended; the texts come from the head as it was sent.
+pub(crate) fn served(exchange: &Exchange, format: AccessFormat, server: &str, worker: &Worker) {
+    let mut slots = Slots::new();
+    let limits = exchange.live.settings.wire_for_log();
+    let Ok(Some(head)) = request::parse(&exchange.head, &limits, &mut slots) else { return };
+    let field = |name| head.field(name).map(String::from_utf8_lossy).unwrap_or_default();
+    let id = exchange.id.map(|id| id.text().into_owned()).unwrap_or_default();
+    let texts = Texts {
+        method: head.method_name,
+        host: &exchange.host.text(),
+        server,
+        path: head.target,
+        policy: &exchange.live.policy,
+        class: exchange.live.rules.classes().name(exchange.question.class),
+        referer: &field("referer"),
+        agent: &field("user-agent"),
+        request_id: &id,
+        version: if exchange.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" },
+    };
+    let started = worker.shared.journal.started_unix_ms();
+    worker.log(|out| write(format, out, started, &exchange.tally, &texts));
+}
+
 /// Appends a line in `format`.
 pub(crate) fn write(
     format: AccessFormat,
@@ -62,6 +88,7 @@ struct JsonLine<'a> {
     path: &'a str,
     status: u16,
     bytes: u64,
+    bytes_out: u64,
     bytes_in: u64,
     policy: &'a str,
     class: &'a str,
@@ -94,7 +121,8 @@ fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Te
         host: texts.host,
         path: texts.path,
         status: tally.status,
-        bytes: tally.bytes_out,
+        bytes: tally.body_out(),
+        bytes_out: tally.bytes_out,
         bytes_in: tally.bytes_in,
         policy: texts.policy,
         class: texts.class,
@@ -136,7 +164,7 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
         escape(texts.path),
         texts.version,
         tally.status,
-        tally.bytes_out,
+        tally.body_out(),
         quoted(texts.referer),
         quoted(texts.agent),
         texts.policy,

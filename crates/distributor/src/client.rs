@@ -207,12 +207,13 @@ async fn refuse(client: &mut Client, worker: &Worker, cause: Cause, reject: Reje
     let (live, at) = (worker.live(), worker.shared.clock.now());
     let (mut out, today) = (worker.buffer(), worker.today());
     let edit = emit::ErrorEdit { close: true, date: Some(&today), ..Default::default() };
-    emit::error(reject.status, reject.why, &edit, &mut out);
+    let head_bytes = emit::error(reject.status, reject.why, &edit, &mut out);
     let sent = client.send(&out, live.settings.timeouts.body).await;
     let nothing = Request { at, target: TargetId(0), class: Class::STATIC, holder: None };
     let mut tally = Tally::new(&nothing, client.peer);
     (tally.status, tally.cause) = (reject.status, cause);
     tally.bytes_out = if sent { out.len() as u64 } else { 0 };
+    tally.head_out = head_bytes as u64;
     worker.recycle(out);
     let counters = worker.counters();
     counters.causes[cause as usize].add(1);

@@ -1,6 +1,6 @@
 //! One request and its reply: who serves it, which attempts were made, what is written down.
 
-use crate::access::{self, Texts};
+use crate::access;
 use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::Cause;
@@ -9,14 +9,13 @@ use crate::forward::{first_line, identify, write_head};
 use crate::journal::{Short, Tally};
 use crate::place::{Admitted, Place};
 use crate::pool::{connect, exhausted};
-use crate::settings::AccessFormat;
 use crate::shared::Backend;
 use crate::worker::{Mine, Worker};
 use policy::{Expect, Outcome, Request, ServerId};
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::http::emit::ErrorEdit;
-use wire::http::{Framing, Method, RequestHead, Slots, Version, emit, request};
+use wire::http::{Framing, Method, RequestHead, Version, emit};
 
 /// What follows an exchange on the client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +59,7 @@ pub(crate) struct Exchange {
     asked_at: policy::Instant,
     route: usize,
     pub(crate) tally: Tally,
-    host: Short<64>,
+    pub(crate) host: Short<64>,
     /// The server that was chosen last, in the table it was chosen from: a reload may have given
     /// its slot to another since the request came.
     server: Option<(Rc<Mine>, ServerId)>,
@@ -318,7 +317,7 @@ impl Exchange {
             date: Some(&worker.today()),
         };
         let mut out = worker.buffer();
-        emit::error(status, reason, &edit, &mut out);
+        self.tally.head_out = emit::error(status, reason, &edit, &mut out) as u64;
         let sent = client.send(&out, self.live.settings.timeouts.body).await;
         self.tally.bytes_out = out.len() as u64;
         worker.recycle(out);
@@ -362,31 +361,8 @@ impl Exchange {
             record.tally = self.tally;
         });
         if let Some(format) = self.live.settings.access {
-            self.log(format, server, worker);
+            access::served(self, format, server, worker);
         }
-    }
-
-    /// Adds the line of the access log; the texts come from the head as it was sent.
-    fn log(&self, format: AccessFormat, server: &str, worker: &Worker) {
-        let mut slots = Slots::new();
-        let parsed = request::parse(&self.head, &self.live.settings.wire_for_log(), &mut slots);
-        let Ok(Some(head)) = parsed else { return };
-        let field = |name| head.field(name).map(String::from_utf8_lossy).unwrap_or_default();
-        let id = self.id.map(|id| id.text().into_owned()).unwrap_or_default();
-        let texts = Texts {
-            method: head.method_name,
-            host: &self.host.text(),
-            server,
-            path: head.target,
-            policy: &self.live.policy,
-            class: self.live.rules.classes().name(self.question.class),
-            referer: &field("referer"),
-            agent: &field("user-agent"),
-            request_id: &id,
-            version: if self.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" },
-        };
-        let started = worker.shared.journal.started_unix_ms();
-        worker.log(|out| access::write(format, out, started, &self.tally, &texts));
     }
 }
 

@@ -113,8 +113,10 @@ pub struct Tally {
     pub cause: Cause,
     /// Bytes of the request's body.
     pub bytes_in: u64,
-    /// Bytes of the reply.
+    /// Bytes of the reply, its head included.
     pub bytes_out: u64,
+    /// Of the reply's head.
+    pub head_out: u64,
 }
 
 impl Record {
@@ -153,7 +155,13 @@ impl Tally {
             cause: Cause::ClientRequest,
             bytes_in: 0,
             bytes_out: 0,
+            head_out: 0,
         }
+    }
+
+    /// Bytes of the reply's body that were sent, as they went over the wire.
+    pub fn body_out(&self) -> u64 {
+        self.bytes_out.saturating_sub(self.head_out)
     }
 }
 

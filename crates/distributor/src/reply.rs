@@ -132,6 +132,7 @@ impl Conversation<'_> {
             },
             &mut out,
         );
+        exchange.tally.head_out = out.len() as u64;
         let mut down = Pump::new(framing, &live.settings.wire_of_replies(), edit);
         let ours = down.first(rest, &mut out).map_err(|bad| bad_reply(bad.why()))?;
         let mut body = &rest[..ours];

@@ -124,12 +124,13 @@ fn an_error_says_why_and_ends_where_it_says() {
     for (status, why) in [(503, "every server is at its limit"), (799, ""), (431, "too long")] {
         for head_only in [false, true] {
             let mut out = Vec::new();
-            emit::error(status, why, &ErrorEdit { head_only, ..edit }, &mut out);
+            let head_bytes = emit::error(status, why, &ErrorEdit { head_only, ..edit }, &mut out);
             let asked = RequestContext { method: Method::Get, upgrade: false };
             let mut slots = Slots::new();
             let head = response::parse(&out, &asked, &Limits::default(), &mut slots);
             let head = head.unwrap().expect("it is whole");
             assert_eq!((head.status, head.keep_alive), (status, false));
+            assert_eq!(head.head_bytes, head_bytes);
             assert_eq!(head.field("retry-after"), Some(b"3".as_slice()));
             assert_eq!(head.field("x-request-id"), Some(b"7".as_slice()));
             assert_eq!(head.field("date"), Some(date.as_slice()));

@@ -19,7 +19,9 @@ pub struct ErrorEdit<'e> {
 }
 
 /// Appends a whole reply: `status` and, as text, why. `why` is a sentence without a full stop.
-pub fn error(status: u16, why: &str, edit: &ErrorEdit<'_>, out: &mut Vec<u8>) {
+/// Returns how many of the bytes are the head's.
+pub fn error(status: u16, why: &str, edit: &ErrorEdit<'_>, out: &mut Vec<u8>) -> usize {
+    let start = out.len();
     let reason = status::reason(status);
     let status = status.clamp(100, 999);
     out.extend_from_slice(b"HTTP/1.1 ");
@@ -45,6 +47,7 @@ pub fn error(status: u16, why: &str, edit: &ErrorEdit<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Connection: close\r\n");
     }
     out.extend_from_slice(b"\r\n");
+    let head_bytes = out.len() - start;
     if !edit.head_only {
         decimal(u64::from(status), out);
         out.push(b' ');
@@ -52,4 +55,5 @@ pub fn error(status: u16, why: &str, edit: &ErrorEdit<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(part.as_bytes());
         }
     }
+    head_bytes
 }
