@@ -46,24 +46,31 @@ pub type Log = Box<dyn Fn(&str) + Send + Sync>;
 pub struct Events {
     ring: VecDeque<Event>,
     serial: u64,
-    log: Log,
+    lines: Vec<String>,
 }
 
 impl Events {
-    /// None yet; the line of each goes to `log`.
-    pub fn new(log: Log) -> Self {
-        Self { ring: VecDeque::with_capacity(EVENTS_MAX), serial: 0, log }
+    /// None yet.
+    pub fn new() -> Self {
+        Self { ring: VecDeque::with_capacity(EVENTS_MAX), serial: 0, lines: Vec::new() }
     }
 
-    /// Keeps an event and logs its line. Its number and time are filled in.
+    /// Keeps an event, and its line until [`Events::take_lines`]. Its number and time are filled
+    /// in.
     pub fn push(&mut self, event: Event) {
         self.serial += 1;
         let event = Event { serial: self.serial, at_unix_ms: unix_ms_now(), ..event };
-        (self.log)(&event.line());
+        self.lines.push(event.line());
         if self.ring.len() == EVENTS_MAX {
             self.ring.pop_front();
         }
         self.ring.push_back(event);
+    }
+
+    /// The lines of events since the last call, oldest first: for the log, which may be slow or
+    /// fail and is written when no lock is held any more.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
     }
 
     /// The last `count`, newest first.

@@ -5,7 +5,7 @@ use crate::Supervisor;
 use crate::view::Histogram;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Samples kept: five minutes at one a second, about 100 KB.
@@ -89,7 +89,7 @@ impl History {
     }
 
     fn samples(&self) -> MutexGuard<'_, VecDeque<Sample>> {
-        self.0.lock().expect("no one panics while holding the samples")
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{Refusal, Switch};
 use roster::Roster;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -62,6 +62,7 @@ impl Check {
 pub struct Supervisor {
     switch: Arc<dyn Switch>,
     books: Mutex<Books>,
+    log: Log,
     /// Wakes [`Supervisor::run`]: servers were changed, or one is due for ejection.
     wake: Arc<Notify>,
     began: Instant,
@@ -83,10 +84,11 @@ impl Supervisor {
 
     /// The same with another place for the lines of events.
     pub fn with_log(switch: Arc<dyn Switch>, log: Log) -> Arc<Self> {
-        let books = Mutex::new(Books { roster: Roster::default(), events: Events::new(log) });
+        let books = Mutex::new(Books { roster: Roster::default(), events: Events::new() });
         Arc::new(Self {
             switch,
             books,
+            log,
             wake: Arc::new(Notify::new()),
             began: Instant::now(),
             stopping: AtomicBool::new(false),
@@ -107,7 +109,7 @@ impl Supervisor {
             self.switch.set_state(server, state);
             self.switch.set_warmth(server, warmth);
         }
-        drop(books);
+        self.close(books);
         self.wake.notify_one();
     }
 
@@ -126,6 +128,7 @@ impl Supervisor {
         let Books { roster, events } = &mut *books;
         let was = roster.drain(server, drain).ok_or_else(|| self.unknown(server))?;
         self.tell(roster, events);
+        self.close(books);
         Ok(was)
     }
 
@@ -147,7 +150,9 @@ impl Supervisor {
 
     /// Keeps and logs an event of someone else, such as a reload.
     pub fn note(&self, event: Event) {
-        self.books().events.push(event);
+        let mut books = self.books();
+        books.events.push(event);
+        self.close(books);
     }
 
     /// The last `count` events, newest first.
@@ -234,8 +239,16 @@ impl Supervisor {
         policy::Instant::ZERO.plus(self.began.elapsed())
     }
 
+    /// Whoever panicked with the books open, health checks go on.
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().expect("no one panics while holding the supervisor's books")
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the books, then logs what happened meanwhile.
+    fn close(&self, mut books: MutexGuard<'_, Books>) {
+        let lines = books.events.take_lines();
+        drop(books);
+        lines.iter().for_each(|line| (self.log)(line));
     }
 }
 

@@ -270,3 +270,27 @@ fn the_ring_of_events_is_bounded_and_counts_what_it_forgot() {
     assert_eq!(events[0].serial as usize, control::EVENTS_MAX + 10);
     assert_eq!(events.last().unwrap().serial, 11);
 }
+
+#[tokio::test]
+async fn a_log_that_panics_or_asks_back_stops_no_health_check() {
+    let (address, _) = server().await;
+    let own: Arc<Mutex<Option<Arc<Supervisor>>>> = Arc::default();
+    let asked = own.clone();
+    let log = move |line: &str| {
+        let supervisor = asked.lock().unwrap().clone();
+        // Deadlocks if a lock is held while the log is written.
+        assert!(supervisor.is_none_or(|own| own.events(1).len() == 1));
+        assert!(!line.contains("odd"), "this logger fails");
+    };
+    let switch = Arc::new(Fake::new(&["a"]));
+    let supervisor = Supervisor::with_log(switch.clone(), Box::new(log));
+    *own.lock().unwrap() = Some(supervisor.clone());
+    let noting = supervisor.clone();
+    let odd = control::Event { message: "odd".to_owned(), ..control::Event::default() };
+    assert!(std::thread::spawn(move || noting.note(odd)).join().is_err());
+    assert_eq!(supervisor.events(1)[0].message, "odd");
+    supervisor.apply(vec![checked("a", &address)]);
+    run(&supervisor);
+    until("it was checked", || supervisor.reports()[0].standing.check.is_some()).await;
+    *own.lock().unwrap() = None;
+}

@@ -66,6 +66,7 @@ fn round(
             probes.spawn(probe(server, address, watch.serial, check));
         }
     }
+    supervisor.close(books);
     wait
 }
 
