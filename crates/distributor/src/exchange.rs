@@ -57,6 +57,8 @@ pub(crate) struct Exchange {
     pub(crate) until_close: bool,
     /// When the present attempt's server was given the request.
     asked_at: policy::Instant,
+    /// Whether it may go no further than here.
+    arrived: bool,
     route: usize,
     pub(crate) tally: Tally,
     pub(crate) host: Short<64>,
@@ -95,6 +97,7 @@ impl Exchange {
             framing: head.body,
             id,
             until_close: false,
+            arrived: head.max_forwards() == Some(0),
             asked_at: at,
             route: live.route(client.entrance, verdict.rule),
             tally: Tally::new(&question, client.peer),
@@ -116,6 +119,10 @@ impl Exchange {
     }
 
     async fn serve(&mut self, client: &mut Client, worker: &Worker) -> After {
+        if self.arrived {
+            let said = (200, "the request may go no further than this switch");
+            return self.refuse(Cause::Complete, Some(said), client, worker).await;
+        }
         let live = Rc::clone(&self.live);
         let deadline = live.settings.queue_deadline;
         let admitted = match Admitted::wait(worker, &client.watch, deadline).await {
@@ -281,7 +288,7 @@ impl Exchange {
         place.give_back(Outcome { at: now, ok, first_byte });
     }
 
-    /// Answers that the request cannot be served, and why.
+    /// Answers in a server's place, and says why: mostly, that the request cannot be served.
     async fn refuse(
         &mut self,
         cause: Cause,

@@ -57,7 +57,7 @@ fn response_edit(title: &str) -> ResponseEdit<'_> {
 
 #[test]
 fn a_request_goes_out_as_the_rules_say() {
-    for Case { title, lines } in cases::read("requests.txt", 33) {
+    for Case { title, lines } in cases::read("requests.txt", 36) {
         let mut slots = Slots::new();
         let head = request::parse(&lines[0], &Limits::default(), &mut slots).unwrap().unwrap();
         let mut out = b"before".to_vec();

@@ -78,6 +78,77 @@ fn a_proxy_that_is_trusted_is_continued() {
 }
 
 #[test]
+fn a_stranger_says_nothing_of_itself_whatever_we_add() {
+    let families = [(false, false), (true, false), (false, true), (true, true)];
+    for (x_forwarded, forwarded) in families {
+        let server = Server::saying("x");
+        let stage = Stage::with(&[server.address], |setup| {
+            let forwarding = &mut setup.settings.forwarding;
+            (forwarding.x_forwarded, forwarding.forwarded) = (x_forwarded, forwarded);
+        });
+        let head = sent(
+            &stage,
+            &server,
+            "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: evil\r\nX-Forwarded-Proto: evil\r\n\
+             X-Forwarded-Host: evil\r\nForwarded: for=evil\r\nForwarded: host=evil\r\n\r\n",
+        );
+        assert!(!head.contains("evil"), "{x_forwarded} {forwarded}: {head}");
+        for name in ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] {
+            assert_eq!(field(&head, name).is_some(), x_forwarded, "{forwarded}: {head}");
+        }
+        let told = field(&head, "forwarded");
+        let element = "for=127.0.0.1;host=\"a\";proto=http";
+        assert_eq!(told.as_deref(), forwarded.then_some(element), "{x_forwarded}: {head}");
+    }
+}
+
+#[test]
+fn a_reply_without_a_date_gets_one_and_a_server_s_own_stays() {
+    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let dated = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+                 Content-Length: 0\r\n\r\n";
+    let server = Server::answering(move |asked| match asked.path() {
+        "/dated" => dated.into(),
+        _ => crate::server::ok(""),
+    });
+    let stage = Stage::before(&[server.address]);
+    let alone = Stage::before(&[]);
+    let from = now() - 2;
+    let mut refused = stage.client();
+    refused.send("GET / HTTP/1.1\r\n\r\n");
+    let replies = [(200, stage.get("/")), (503, alone.get("/")), (400, refused.reply())];
+    let valid: Vec<String> = (from..=now())
+        .map(|second| String::from_utf8(wire::http::date::format(second).into()).unwrap())
+        .collect();
+    for (status, reply) in replies {
+        assert_eq!(reply.status, status);
+        let date = reply.field("date").unwrap_or_else(|| panic!("no date: {}", reply.head));
+        assert!(valid.contains(&date), "{date} is not among {valid:?}");
+    }
+    let theirs = stage.get("/dated");
+    assert_eq!(theirs.head.matches("Date: ").count(), 1);
+    assert_eq!(theirs.field("date").as_deref(), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+}
+
+#[test]
+fn options_go_no_further_than_max_forwards_says() {
+    let server = Server::saying("x");
+    let stage = Stage::before(&[server.address]);
+    let mut client = stage.client();
+    for (hops, onward) in [("2", Some("1")), ("1", Some("0")), ("0", None)] {
+        let heads = server.seen().len();
+        client.send(format!("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: {hops}\r\n\r\n"));
+        assert_eq!(client.reply().status, 200, "{hops}");
+        let seen = server.seen();
+        let came = seen.get(heads).and_then(|head| field(head, "max-forwards"));
+        assert_eq!(came.as_deref(), onward, "{hops}");
+    }
+    let head = sent(&stage, &server, "GET / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n");
+    assert_eq!(field(&head, "max-forwards").as_deref(), Some("0"), "only OPTIONS and TRACE count");
+    stage.settle();
+}
+
+#[test]
 fn the_host_of_an_absolute_target_counts() {
     let server = Server::saying("x");
     let stage = Stage::before(&[server.address]);

@@ -30,6 +30,7 @@ const REFUSED: &[(u16, &str)] = &[
     (400, "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     (501, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n"),
     (501, "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    (405, "TRACE / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 5\r\n\r\n"),
     (417, "POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 1\r\n\r\nx"),
     (505, "GET / HTTP/2.0\r\nHost: a\r\n\r\n"),
 ];

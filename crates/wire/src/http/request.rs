@@ -1,6 +1,7 @@
 //! Request heads: what a client may say to this switch, and with which status it is refused.
 
 use super::judge::{Coding, Judged};
+use super::names::Name;
 use super::{Fields, Framing, Limits, Method, Slots, Version};
 use httparse::Status;
 
@@ -77,6 +78,20 @@ impl<'b, 's> RequestHead<'b, 's> {
     /// The value of the first field of that name, in whatever case.
     pub fn field(&self, name: &str) -> Option<&'b [u8]> {
         self.fields.get(name)
+    }
+
+    /// How much further an OPTIONS request may go: its Max-Forwards (RFC 9110, 7.6.2). At zero it
+    /// is for whoever holds it to answer. `None` without one, where it is no number, and for all
+    /// other methods, for which the field means nothing.
+    pub fn max_forwards(&self) -> Option<u64> {
+        let first = self.fields.marks.of(Name::MaxForwards);
+        if self.method != Method::Options || first == 0 {
+            return None;
+        }
+        let digits = self.fields.list[first.trailing_zeros() as usize].value;
+        let is_number = digits.iter().all(u8::is_ascii_digit);
+        // A number too long to count down is as good as none.
+        core::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
     }
 
     /// Whether field `index` ends at this hop.
@@ -237,7 +252,7 @@ fn host<'b>(judged: &Judged<'b>, version: Version) -> Result<Option<&'b str>, Re
 
 fn upgrade<'b>(judged: &Judged<'b>, version: Version) -> Option<&'b str> {
     let value = core::str::from_utf8(judged.upgrade?).ok()?;
-    let single = judged.marks.of(super::names::Name::Upgrade).count_ones() == 1;
+    let single = judged.marks.of(Name::Upgrade).count_ones() == 1;
     let clear_http2 = |protocol: &str| {
         protocol.trim_ascii().get(..3).is_some_and(|p| p.eq_ignore_ascii_case("h2c"))
     };
@@ -264,6 +279,9 @@ impl<'b> Target<'b> {
         }
         if method == Method::Connect {
             return Err(Reject::new(501, "CONNECT is for forward proxies"));
+        }
+        if method == Method::Trace {
+            return Err(Reject::new(405, "TRACE would give back what servers are told of clients"));
         }
         if target.starts_with('/') {
             let (path, query) = path_and_query(target)?;

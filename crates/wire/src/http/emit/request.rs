@@ -1,6 +1,6 @@
 //! A client's request as a server gets it.
 
-use super::field;
+use super::{decimal, field};
 use crate::http::names::Name;
 use crate::http::request::Form;
 use crate::http::{RequestHead, Version};
@@ -52,7 +52,8 @@ pub struct RequestEdit<'e> {
 /// Appends the head to send to a server: HTTP/1.1, origin form, without what ends at this hop.
 ///
 /// `Transfer-Encoding: chunked` stays, for chunks are passed through as they came. `TE` ends here
-/// but for `trailers`, which is true of this switch as well: trailers pass with the chunks.
+/// but for `trailers`, which is true of this switch as well: trailers pass with the chunks. OPTIONS
+/// with [`RequestHead::max_forwards`] of zero must not be sent on at all; that is the caller's.
 pub fn request(head: &RequestHead<'_, '_>, edit: &RequestEdit<'_>, out: &mut Vec<u8>) {
     const ADDED_BYTES: usize = 512;
     let fields = head.fields();
@@ -65,6 +66,10 @@ pub fn request(head: &RequestHead<'_, '_>, edit: &RequestEdit<'_>, out: &mut Vec
     }
     if !edit.expect {
         skip |= marks.of(Name::Expect);
+    }
+    let onward = head.max_forwards().map(|hops| hops.saturating_sub(1));
+    if onward.is_some() {
+        skip |= marks.of(Name::MaxForwards);
     }
     let added = Added::choose(head, edit, skip);
     skip |= added.replaced;
@@ -80,6 +85,11 @@ pub fn request(head: &RequestHead<'_, '_>, edit: &RequestEdit<'_>, out: &mut Vec
         field("Host", host.as_bytes(), out);
     }
     fields.copy(from, skip, out);
+    if let Some(hops) = onward {
+        out.extend_from_slice(b"Max-Forwards: ");
+        decimal(hops, out);
+        out.extend_from_slice(b"\r\n");
+    }
     added.append(head, edit, out);
     connection(head, edit, upgrade.is_some(), out);
     out.extend_from_slice(b"\r\n");
