@@ -18,6 +18,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a request may take from its connection, or its first byte on one that was used before,
+/// to its last byte: those who have no token must not keep others out by being slow.
+const REQUEST_MAX: Duration = Duration::from_secs(5);
 /// How long exchanges under way have to end when the switch stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
@@ -26,6 +29,8 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 pub struct Admin {
     socket: Socket,
     token: Option<Token>,
+    /// How long a connection may take to send a request whole.
+    request_max: Duration,
 }
 
 impl Admin {
@@ -39,7 +44,13 @@ impl Admin {
             Bind::Unix(_) => None,
             Bind::Tcp(_, token) => Some(token.clone()),
         };
-        Ok(Self { socket, token })
+        Ok(Self { socket, token, request_max: REQUEST_MAX })
+    }
+
+    /// Gives requests another time to come whole than 5 seconds.
+    #[must_use]
+    pub fn with_request_max(self, request_max: Duration) -> Self {
+        Self { request_max, ..self }
     }
 
     /// The address with the port that the kernel gave; `None` for a Unix socket.
@@ -60,7 +71,7 @@ impl Admin {
         supervisor: Arc<Supervisor>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
-        let listener = Listener::new(self.socket)?;
+        let listener = Listener::new(self.socket, self.request_max)?;
         let history = Arc::new(History::default());
         let routes = api::routes(supervisor.clone(), history.clone(), self.token);
         let (stopped, mut stopping) = tokio::sync::watch::channel(false);

@@ -75,7 +75,8 @@ async fn guard(State(token): State<Token>, request: Request, next: Next) -> Resp
     // Browsers read one challenge a line.
     let challenges = ["Basic realm=\"baton\", charset=\"UTF-8\"", "Bearer realm=\"baton\""];
     let challenges = challenges.map(|challenge| (header::WWW_AUTHENTICATE, challenge));
-    (AppendHeaders(challenges), trouble).into_response()
+    // Only who has the token may keep one of the few connections.
+    ([(header::CONNECTION, "close")], AppendHeaders(challenges), trouble).into_response()
 }
 
 async fn status_page(State(app): State<App>) -> Response {

@@ -21,7 +21,8 @@ use tokio::time::{Instant, Sleep};
 
 /// Admin connections open at once at most; more wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 64;
-/// A connection that sends nothing for so long is closed: it holds one of the few places.
+/// A connection that asks nothing, or does not take its reply, for so long is closed: it holds one
+/// of the few places.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Connections the kernel keeps waiting.
 const BACKLOG: i32 = 64;
@@ -144,6 +145,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 pub(super) struct Listener {
     socket: Accept,
     places: Arc<Semaphore>,
+    request_max: Duration,
     /// Dropped, and with it the file, when the listener is.
     _file: Option<SocketFile>,
 }
@@ -154,8 +156,8 @@ enum Accept {
 }
 
 impl Listener {
-    /// Hands a socket to the runtime of this thread.
-    pub(super) fn new(socket: Socket) -> io::Result<Self> {
+    /// Hands a socket to the runtime of this thread. A request may take `request_max` to come.
+    pub(super) fn new(socket: Socket, request_max: Duration) -> io::Result<Self> {
         let (socket, file) = match socket {
             Socket::Unix(socket, file) => {
                 (Accept::Unix(tokio::net::UnixListener::from_std(socket)?), Some(file))
@@ -163,7 +165,7 @@ impl Listener {
             Socket::Tcp(socket) => (Accept::Tcp(tokio::net::TcpListener::from_std(socket)?), None),
         };
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        Ok(Self { socket, places, _file: file })
+        Ok(Self { socket, places, request_max, _file: file })
     }
 }
 
@@ -171,10 +173,14 @@ impl Listener {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// An admin connection: holds its place, and ends when it is idle for [`IDLE_MAX`].
+/// An admin connection: holds its place, and ends when a request takes too long to come, or when
+/// it is idle for [`IDLE_MAX`].
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
-    idle: Pin<Box<Sleep>>,
+    end: Pin<Box<Sleep>>,
+    request_max: Duration,
+    /// Whether a request is coming: no byte of a reply was written since its first byte was read.
+    asking: bool,
     _place: OwnedSemaphorePermit,
 }
 
@@ -190,12 +196,33 @@ impl axum::serve::Listener for Listener {
             Accept::Unix(socket) => Box::new(axum::serve::Listener::accept(socket).await.0),
             Accept::Tcp(socket) => Box::new(axum::serve::Listener::accept(socket).await.0),
         };
-        let idle = Box::pin(tokio::time::sleep(IDLE_MAX));
-        (Connection { stream, idle, _place: place }, ())
+        let request_max = self.request_max;
+        let end = Box::pin(tokio::time::sleep(request_max));
+        (Connection { stream, end, request_max, asking: true, _place: place }, ())
     }
 
     fn local_addr(&self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Connection {
+    fn end_in(&mut self, span: Duration) {
+        self.end.as_mut().reset(Instant::now() + span);
+    }
+
+    /// What is not ready now is an error when its time is over.
+    fn in_time<T>(
+        &mut self,
+        ready: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match ready {
+            Poll::Pending => {
+                self.end.as_mut().poll(context).map(|()| Err(ErrorKind::TimedOut.into()))
+            }
+            ready => ready,
+        }
     }
 }
 
@@ -206,11 +233,13 @@ impl AsyncRead for Connection {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let ready = Pin::new(&mut self.stream).poll_read(context, into);
-        if ready.is_ready() {
-            self.idle.as_mut().reset(Instant::now() + IDLE_MAX);
-            return ready;
+        // Further bytes of the same request win no time.
+        if ready.is_ready() && !self.asking {
+            self.asking = true;
+            let request_max = self.request_max;
+            self.end_in(request_max);
         }
-        self.idle.as_mut().poll(context).map(|()| Err(ErrorKind::TimedOut.into()))
+        self.in_time(ready, context)
     }
 }
 
@@ -220,7 +249,12 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let ready = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if ready.is_ready() {
+            self.asking = false;
+            self.end_in(IDLE_MAX);
+        }
+        self.in_time(ready, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
