@@ -43,7 +43,7 @@ pub(crate) fn write_head(
     let forwarding = &live.settings.forwarding;
     let id = id.map(Short::text);
     let edit = RequestEdit {
-        via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
+        via: forwarding.via(),
         client: Some(&*client.peer_text),
         scheme: Some("http"),
         x_forwarded: forwarding.x_forwarded,

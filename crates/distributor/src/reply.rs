@@ -117,13 +117,12 @@ impl Conversation<'_> {
         }
         self.server_stays = head.keep_alive;
         let id = exchange.id.as_ref().map(|id| id.text());
-        let forwarding = &live.settings.forwarding;
         let mut out = worker.buffer();
         out.append(&mut self.interim);
         emit::response(
             head,
             &ResponseEdit {
-                via: (!forwarding.via.is_empty()).then_some(&*forwarding.via),
+                via: live.settings.forwarding.via(),
                 client: exchange.version,
                 close: self.close,
                 body: edit,

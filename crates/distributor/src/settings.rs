@@ -56,7 +56,7 @@ pub struct Retry {
 /// What is added to requests and replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
-    /// Our name in `Via`.
+    /// Our name in `Via`; if empty, the field is not added.
     pub via: Box<str>,
     /// Whether to send `X-Forwarded-For`, `-Proto` and `-Host`.
     pub x_forwarded: bool,
@@ -126,6 +126,13 @@ impl Default for Timeouts {
 impl Default for Retry {
     fn default() -> Self {
         Self { attempts: 2, budget_percent: 20 }
+    }
+}
+
+impl Forwarding {
+    /// Our name in `Via`; `None`: the field is not added.
+    pub(crate) fn via(&self) -> Option<&str> {
+        Some(&*self.via).filter(|name| !name.is_empty())
     }
 }
 
