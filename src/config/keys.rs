@@ -66,6 +66,10 @@ const HOUR: u64 = 3_600 * SECOND;
 const DAY: u64 = 24 * HOUR;
 const KIB: u64 = 1 << 10;
 const TIB: u64 = 1 << 40;
+const FIELDS_CAP: u64 = wire::http::FIELDS_CAP as u64;
+
+/// The greatest weight of a server, in the configuration and from an operator.
+pub const WEIGHT_MAX: u32 = 65_535;
 
 const fn key(name: &'static str, kind: Kind, preset: Preset, about: &'static str) -> Key {
     Key { name, kind, preset, about }
@@ -144,7 +148,8 @@ const LISTEN: &[Key] = &[
 const SERVER: &[Key] = &[
     key("address", Text, Needed, "`HOST:PORT`. A name is resolved when the configuration is read; \
         without a port it is 80."),
-    key("weight", Count(1, 65_535, &[]), Is("1"), "Its share relative to the other servers."),
+    key("weight", Count(1, WEIGHT_MAX as u64, &[]), Is("1"), "Its share relative to the \
+        other servers."),
     key("capacity", Count(1, 1_000_000, &[]), Unset("thresholds that are \"auto\" take their \
         papers' values"), "Requests it works on at once without visible delay. Policy parameters \
         that are \"auto\" follow it."),
@@ -199,7 +204,7 @@ const RULE: &[Key] = &[
 const LIMITS: &[Key] = &[
     key("head", Size(KIB, 64 * KIB, &[]), Is("\"16KiB\""), "A request's head; 431 beyond."),
     key("url", Size(256, 64 * KIB, &[]), Is("\"8KiB\""), "A request's URL; 414 beyond."),
-    key("fields", Count(8, 256, &[]), Is("100"), "Header fields of a request; 431 beyond."),
+    key("fields", Count(8, FIELDS_CAP, &[]), Is("100"), "Header fields of a request; 431 beyond."),
     key("body", Size(0, 1024 * TIB, &["none"]), Is("\"none\""), "A request's body; 413 beyond. \
         Bodies are passed on as they come and are not kept."),
     key("connections", Count(1, 10_000_000, &[]), Is("20000"), "Client connections at once; \
@@ -259,7 +264,8 @@ const HEALTH: &[Key] = &[
 #[rustfmt::skip]
 const EJECTION: &[Key] = &[
     key("failures", Count(1, 1_000_000, &["off"]), Is("5"), "Requests failed in a row (refused, \
-        reset, timed out, 5xx) that take a server out for a while."),
+        reset, timed out, or answered by 502, 503 or 504) that take a server out for a while. \
+        A 500 is the application's: it does not count."),
     key("time", Span(1, DAY, &[]), Is("\"10s\""), "For how long the first time; each further \
         time it is twice as long."),
     key("time_max", Span(1, DAY, &[]), Is("\"5m\""), "For how long at most."),

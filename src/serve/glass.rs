@@ -4,6 +4,7 @@ use super::changes::{differences, fingerprint};
 use super::eras::{Eras, Sums};
 use super::{explain, live_of, table, totals};
 use crate::config::Config;
+use crate::config::keys::WEIGHT_MAX;
 use crate::config::ready::Level;
 use crate::exit::say;
 use control::view::{
@@ -22,9 +23,6 @@ const _: () = assert!(BOUNDS_US.len() == LATENCY_BOUNDS_S.len());
 
 /// Lines of events on their way to standard error.
 const EVENT_LINES_MAX: usize = 256;
-
-/// The longest weight that an operator may set.
-const WEIGHT_MAX: u32 = 1_000;
 
 /// A view of a running switch.
 pub struct Glass {
@@ -79,8 +77,8 @@ impl Glass {
         state.entrances = entrances.to_vec();
     }
 
-    /// Puts a configuration in force and says in one line what is different.
-    pub(super) fn set_config(&self, config: Config) -> String {
+    /// Puts a configuration in force and says what is different.
+    pub(super) fn set_config(&self, config: Config) -> Vec<String> {
         let mut state = self.state();
         let old = Arc::clone(&state.config);
         let changes = differences(&old, &config);

@@ -156,8 +156,8 @@ impl Service {
         for (listen, _) in &sockets {
             doors.enter(&listen.name, self.team.size());
         }
-        let changes = self.glass.set_config(config);
-        table::apply(&self.glass, &addresses, &doors.entrances);
+        let mut changes = self.glass.set_config(config);
+        changes.extend(table::apply(&self.glass, &addresses, &doors.entrances));
         table::look_after(&self.glass, &self.supervisor);
         for (listen, sockets) in sockets {
             let bound = self.team.accept_on(&doors.entrance(&listen.name), sockets)?;
@@ -167,7 +167,7 @@ impl Service {
             self.team.unlisten(gone);
         }
         doors.show(&self.glass);
-        Ok(changes)
+        Ok(changes::sentence(&changes))
     }
 
     /// Client connections that are open, and how long they may take to finish when it stops.

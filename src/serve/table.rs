@@ -37,12 +37,14 @@ pub(super) fn first(config: &Config, entrances: &[Arc<Entrance>], workers: usize
 }
 
 /// Brings books and table in line with the configuration in force. Servers are known by name: one
-/// that stays keeps its slot, books, counters and state, even when its address changes.
+/// that stays keeps its slot, books, counters and state, even when its address changes. Returns
+/// the weights that became others, in words: an operator may have set them.
 pub(super) fn apply(
     glass: &Glass,
     addresses: &BTreeMap<String, SocketAddr>,
     entrances: &[Arc<Entrance>],
-) {
+) -> Vec<String> {
+    let mut weights = Vec::new();
     let (shared, config) = (glass.shared(), glass.config());
     let workers = shared.counters.iter().count();
     let now = shared.clock.now();
@@ -61,7 +63,7 @@ pub(super) fn apply(
         let address = addresses[&server.name];
         let known = old.backends.iter().flatten().find(|backend| *backend.name == *server.name);
         let id = match known {
-            Some(backend) => rejoin(&mut books, backend.id, &server.spec()),
+            Some(backend) => rejoin(&mut books, backend.id, &server.spec(), &mut weights),
             None => join(&mut books, server.spec(), now),
         };
         let Some(id) = id else { continue };
@@ -90,6 +92,7 @@ pub(super) fn apply(
     }));
     drop(books);
     shared.ask.set_crowd(convert::crowd(&config));
+    weights
 }
 
 fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option<ServerId> {
@@ -101,9 +104,18 @@ fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option
     id
 }
 
-/// Takes over weight and capacity of a server that stays.
-fn rejoin(books: &mut distributor::ask::Books, id: ServerId, spec: &Spec) -> Option<ServerId> {
+/// Takes over weight and capacity of a server that stays; notes a weight that becomes another.
+fn rejoin(
+    books: &mut distributor::ask::Books,
+    id: ServerId,
+    spec: &Spec,
+    weights: &mut Vec<String>,
+) -> Option<ServerId> {
     let server = books.desk.cluster().server(id)?;
+    if server.spec.weight != spec.weight {
+        let (name, was, is) = (&spec.name, server.spec.weight, spec.weight);
+        weights.push(format!("server {name}: weight {was} -> {is} (the configuration's)"));
+    }
     let (warmth, changed) = (server.warmth, server.spec.capacity != spec.capacity);
     books.desk.set_share(id, spec.weight, warmth);
     if changed {

@@ -269,3 +269,34 @@ fn the_log_is_opened_anew_so_that_it_can_be_rotated() {
     eventually("it is logged to the new file", || lines(&path) == 1);
     assert_eq!(lines(&old), 1);
 }
+
+#[test]
+fn a_weight_that_the_operator_set_does_not_go_back_unsaid() {
+    let a = Server::saying("a");
+    let file = config(&[("a", a.address)], QUIET);
+    let switch = Baton::run(&file);
+    switch.answer(&["weight", "a", "40000"]);
+    switch.hears("weight 1 -> weight 40000");
+    switch.reload(&file, "server a: weight 40000 -> 1 (the configuration's)");
+    switch.reload(&file, "nothing has changed");
+}
+
+#[test]
+fn decisions_keep_the_name_of_the_policy_that_made_them() {
+    let a = Server::saying("a");
+    let policy = |name| format!("{QUIET}[policy]\nname = \"{name}\"\n");
+    let switch = Baton::run(&config(&[("a", a.address)], &policy("lard")));
+    let mut client = switch.client();
+    let decided = |policy, reason| {
+        let labels = format!("policy=\"{policy}\",reason=\"{reason}\"");
+        switch.metric(&format!("baton_decisions_total{{{labels}}}"))
+    };
+    client.get("/1");
+    eventually("it is counted", || switch.status()["status"]["in_flight"] == 0);
+    assert_eq!(decided("lard", "first-seen"), 1.0);
+    switch.reload(&config(&[("a", a.address)], &policy("round-robin")), "reloaded");
+    client.get("/2");
+    eventually("it is counted", || switch.status()["status"]["in_flight"] == 0);
+    assert_eq!(decided("lard", "first-seen"), 1.0);
+    assert_eq!(decided("round-robin", "rotation"), 1.0);
+}

@@ -92,14 +92,18 @@ impl Baton {
         serde_json::from_str(&self.answer(&["status", "-o", "json"])).unwrap()
     }
 
-    /// The value of a metric without labels.
+    /// The value of a metric; its labels, if it has any, belong to the name.
     pub fn metric(&self, name: &str) -> f64 {
         let mut socket = std::os::unix::net::UnixStream::connect(self.path("admin.sock")).unwrap();
         let ask = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         std::io::Write::write_all(&mut socket, ask.as_bytes()).unwrap();
         let mut text = String::new();
         socket.read_to_string(&mut text).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("{} "));
+        let value = |line: &str| {
+            let rest = line.strip_prefix(name)?;
+            rest.strip_prefix("{}").unwrap_or(rest).strip_prefix(' ').map(str::to_owned)
+        };
+        let line = text.lines().find_map(value);
         line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).trim().parse().unwrap()
     }
 

@@ -125,8 +125,8 @@ impl Feed {
         }
     }
 
-    /// The server refused, reset, timed out or answered 5xx. The supervisor is woken whenever the
-    /// streak has grown by the rule's length, not for each failure.
+    /// The server refused, reset, timed out or answered 502, 503 or 504. The supervisor is woken
+    /// whenever the streak has grown by the rule's length, not for each failure.
     pub fn failure(&self) {
         let failures = self.0.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let failures_max = self.0.failures_max.load(Ordering::Relaxed);
