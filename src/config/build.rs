@@ -43,6 +43,7 @@ impl Builder<'_> {
         let listeners = self.listeners();
         let servers = self.servers();
         let policy = self.policy(&servers);
+        let rule_names = self.rule_names();
         let rules = self.rules();
         let ejection = self.document.one("ejection");
         let config = Config {
@@ -51,6 +52,7 @@ impl Builder<'_> {
             servers,
             policy: policy?,
             rules: Arc::new(rules?),
+            rule_names,
             limits: self.limits(),
             timeouts: self.timeouts(),
             queue: self.queue(),

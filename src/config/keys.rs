@@ -176,6 +176,8 @@ const CLASSES: &[Key] = &[
 
 #[rustfmt::skip]
 const RULE: &[Key] = &[
+    key("name", Text, Unset("rule- and its number"), "What metrics, `baton explain` and the status \
+        page call it. Counters of a named rule go on when rules are added before it."),
     key("method", Texts, Unset("any"), "Methods, in capitals."),
     key("scheme", Word(&["http", "https"]), Unset("any"), "How the client came."),
     key("host", Texts, Unset("any"), "Hosts without port: exact, or \"*.example.com\" for all \

@@ -30,5 +30,6 @@ pub(crate) use kind::quoted;
 pub use load::{LoadError, Loaded};
 pub use problem::{Diagnosis, Gravity, Problem};
 pub use ready::Config;
+pub(crate) use rule_table::rule_label;
 pub use source::{Place, Source, Spot};
 pub use units::size;

@@ -24,6 +24,8 @@ pub struct Config {
     pub policy: PolicyChoice,
     /// What a request is.
     pub rules: Arc<Rules>,
+    /// What each rule is called; `None`: by its number.
+    pub rule_names: Vec<Option<String>>,
     /// Bounds on what clients send and hold.
     pub limits: Limits,
     /// How long each phase may take.

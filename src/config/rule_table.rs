@@ -4,6 +4,19 @@ use super::build::Builder;
 use super::values::{Texts, Values};
 use rules::{ClassNames, Pair, RuleSpec, Rules, TargetSpec};
 
+/// Bytes of a rule's name.
+const NAME_BYTES_MAX: usize = 64;
+
+/// What metrics, explanations and the page call the rule at an index.
+pub fn rule_label(index: usize, name: Option<&str>) -> String {
+    name.map_or_else(|| format!("rule-{}", index + 1), str::to_owned)
+}
+
+fn fits(name: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
+}
+
 impl Builder<'_> {
     pub(crate) fn class_names(&mut self) -> ClassNames {
         let table = self.document.one("classes");
@@ -14,6 +27,30 @@ impl Builder<'_> {
             self.error(place, error.to_string(), "choose another name");
             ClassNames::default()
         })
+    }
+
+    /// What rules are called, where it is said.
+    pub(crate) fn rule_names(&mut self) -> Vec<Option<String>> {
+        let tables = self.document.many("rule");
+        let names: Vec<_> = tables.iter().map(|table| table.text("name")).collect();
+        let mut seen = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let label = rule_label(at, name.as_deref());
+            let place = tables[at].place("name").or_else(|| tables[at].place.clone());
+            let number = name.as_deref().and_then(|name| name.strip_prefix("rule-"));
+            if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+                let message = format!("{label:?} is what rules without a name are called");
+                self.error(place, message, "choose another name");
+            } else if !fits(&label) {
+                let message = format!("{label:?} is no name for a rule");
+                self.error(place, message, "use 1 to 64 letters, digits and - _ . :");
+            } else if seen.contains(&label) {
+                let message = format!("two rules are called {label:?}");
+                self.error(place, message, "choose another name");
+            }
+            seen.push(label);
+        }
+        names
     }
 
     /// The rules; `None` after mistakes.

@@ -31,7 +31,7 @@ pub(super) fn differences(old: &Config, new: &Config) -> Vec<String> {
     note("listeners", old.listeners != new.listeners);
     note("servers", old.servers != new.servers);
     note("policy", old.policy != new.policy);
-    note("rules", old.rules != new.rules);
+    note("rules", old.rules != new.rules || old.rule_names != new.rule_names);
     note("limits", old.limits != new.limits);
     note("time-outs", old.timeouts != new.timeouts);
     note("queue", old.queue != new.queue);

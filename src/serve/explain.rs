@@ -1,9 +1,10 @@
 //! What would become of a request, and why, without serving it.
 
-use super::glass::{Glass, rule_label};
+use super::glass::Glass;
 use super::live_of;
 use control::Refusal;
 use control::view::{CandidateView, ExplainRequest, ExplainView, GuardView};
+use distributor::Live;
 use policy::{Guard, Instant, Load, Request, ServerId};
 use rules::Described;
 
@@ -34,7 +35,7 @@ pub(super) fn explain(glass: &Glass, asked: &ExplainRequest) -> Result<ExplainVi
     };
     let answer = explanation.answer;
     Ok(ExplainView {
-        rule: rule_label(verdict.rule),
+        rule: verdict.rule.and_then(|rule| rule_name(&live, usize::from(rule))),
         class: live.rules.classes().name(verdict.class).to_owned(),
         target: judged.target.to_string(),
         target_hash: format!("{:016x}", verdict.target.0),
@@ -45,6 +46,11 @@ pub(super) fn explain(glass: &Glass, asked: &ExplainRequest) -> Result<ExplainVi
         expect: answer.map(|answer| answer.expect.name().to_owned()),
         guard: answer.and_then(|answer| answer.guard).map(|guard| guard_view(&guard, now)),
     })
+}
+
+/// What metrics call a rule too: each listener has its rules in order.
+fn rule_name(live: &Live, rule: usize) -> Option<String> {
+    live.routes.get(rule)?.rule.as_deref().map(str::to_owned)
 }
 
 fn guard_view(guard: &Guard, now: Instant) -> GuardView {

@@ -2,7 +2,7 @@
 
 use super::changes::{differences, fingerprint};
 use super::eras::{Eras, Sums};
-use super::{explain, live_of, table, totals};
+use super::{explain, live_of, totals};
 use crate::config::Config;
 use crate::config::keys::WEIGHT_MAX;
 use crate::config::ready::Level;
@@ -331,8 +331,4 @@ pub(super) fn histogram<T>(
     let buckets = (0..=BOUNDS_US.len()).map(|at| copies.sum(|copy| &of(copy).buckets[at]));
     let sum_us = copies.sum(|copy| &of(copy).sum_us);
     Histogram::new(&LATENCY_BOUNDS_S, buckets.collect(), sum_us as f64 / 1e6)
-}
-
-pub(super) fn rule_label(rule: Option<u16>) -> Option<String> {
-    rule.map(|rule| table::rule_name(usize::from(rule)).into_string())
 }

@@ -6,7 +6,7 @@
 
 use super::convert;
 use super::glass::Glass;
-use crate::config::Config;
+use crate::config::{Config, rule_label};
 use crate::exit::say;
 use anyhow::{Result, anyhow};
 use control::Supervisor;
@@ -31,7 +31,7 @@ pub(super) fn first(config: &Config, entrances: &[Arc<Entrance>], workers: usize
         settings: convert::settings(config),
         rules: Arc::clone(&config.rules),
         policy: config.policy.entry.name.into(),
-        routes: routes(config, entrances, &[], workers),
+        routes: routes(config, entrances, None, workers),
         backends: Vec::new(),
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn apply(
         settings: convert::settings(&config),
         rules: Arc::clone(&config.rules),
         policy: config.policy.entry.name.into(),
-        routes: routes(&config, entrances, &old.routes, workers),
+        routes: routes(&config, entrances, Some(&old), workers),
         backends,
     }));
     drop(books);
@@ -124,37 +124,40 @@ fn rejoin(
     Some(id)
 }
 
-/// Counters by entrance and rule; those that were there before go on counting.
+/// Counters by entrance and rule. Those that were there before go on counting, unless they would
+/// go on for another rule: one without a name, under the same number, that is not the same.
 fn routes(
     config: &Config,
     entrances: &[Arc<Entrance>],
-    old: &[Arc<Route>],
+    old: Option<&Live>,
     workers: usize,
 ) -> Vec<Arc<Route>> {
-    let mut names: Vec<Option<Box<str>>> =
-        config.rules.specs().iter().enumerate().map(|(at, _)| Some(rule_name(at))).collect();
-    names.push(None);
-    let mut all = Vec::with_capacity(entrances.len() * names.len());
+    let mut rules: Vec<(Option<String>, bool)> = Vec::new();
+    for (at, spec) in config.rules.specs().iter().enumerate() {
+        let name = config.rule_names.get(at).and_then(Option::as_deref);
+        let same = old.is_some_and(|old| old.rules.specs().get(at) == Some(spec));
+        rules.push((Some(rule_label(at, name)), name.is_some() || same));
+    }
+    rules.push((None, true));
+    let mut all = Vec::with_capacity(entrances.len() * rules.len());
     for entrance in entrances {
-        for rule in &names {
+        for (rule, stays) in &rules {
             let same = |route: &&Arc<Route>| {
-                route.listener == entrance.name && route.rule.as_deref() == rule.as_deref()
+                *stays
+                    && route.listener == entrance.name
+                    && route.rule.as_deref() == rule.as_deref()
             };
-            all.push(old.iter().find(same).cloned().unwrap_or_else(|| {
+            let known = old.and_then(|old| old.routes.iter().find(same));
+            all.push(known.cloned().unwrap_or_else(|| {
                 Arc::new(Route {
                     listener: entrance.name.clone(),
-                    rule: rule.clone(),
+                    rule: rule.as_deref().map(Into::into),
                     counters: PerWorker::new(workers),
                 })
             }));
         }
     }
     all
-}
-
-/// How logs, metrics and `baton explain` call the rule at an index.
-pub(super) fn rule_name(index: usize) -> Box<str> {
-    format!("rule-{}", index + 1).into()
 }
 
 /// Has the supervisor look after the servers in force, and real requests tell it how they fare.
@@ -172,5 +175,49 @@ pub(super) fn look_after(glass: &Glass, supervisor: &Arc<Supervisor>) {
                 }
             }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Method: a configuration, its counters, and what a second configuration keeps of them.
+
+    use super::*;
+
+    /// The names of the rules whose counters `after` takes over from `before`.
+    fn kept(before: &str, after: &str) -> Vec<String> {
+        let config = |rules: &str| {
+            let text = format!(
+                "[listen.a]\naddress = \":1\"\n[server.a]\naddress = \"127.0.0.1:1\"\n{rules}"
+            );
+            Config::parse("file", &text, &|_| None).unwrap().config
+        };
+        let counters = PerWorker::new(1);
+        let entrances = [Arc::new(Entrance { index: 0, name: "a".into(), counters })];
+        let old = first(&config(before), &entrances, 1);
+        let new = routes(&config(after), &entrances, Some(&old), 1);
+        let known = |route: &&Arc<Route>| old.routes.iter().any(|old| Arc::ptr_eq(old, route));
+        let rules = new.iter().filter(known).filter_map(|route| route.rule.as_deref());
+        rules.map(str::to_owned).collect()
+    }
+
+    const A: &str = "[[rule]]\npath = \"/a\"\nclass = \"cpu\"\n";
+    const B: &str = "[[rule]]\npath = \"/b\"\nclass = \"cpu\"\n";
+
+    #[test]
+    fn a_rule_that_is_the_same_under_its_number_goes_on_counting() {
+        assert_eq!(kept(&format!("{A}{B}"), &format!("{A}{B}")), ["rule-1", "rule-2"]);
+    }
+
+    #[test]
+    fn the_counts_of_a_rule_never_become_those_of_another() {
+        assert_eq!(kept(A, &format!("{B}{A}")), [""; 0]);
+        assert_eq!(kept(&format!("{A}{B}"), &format!("{A}{A}")), ["rule-1"]);
+    }
+
+    #[test]
+    fn a_named_rule_goes_on_counting_wherever_it_stands() {
+        let named = format!("{A}name = \"images\"\n");
+        assert_eq!(kept(&named, &format!("{B}{named}")), ["images"]);
     }
 }
