@@ -99,7 +99,9 @@ impl Builder<'_> {
         };
         let place = table.place("address");
         let address = self.listen_address(&text, &place);
-        let written = table.is_set("token") || table.is_set("token_file");
+        // A token that cannot be read has been reported as that.
+        let given = |key| table.is_set(key) || table.is_spoilt(key);
+        let written = given("token") || given("token_file");
         if token.is_none() && !written {
             let remedy = "add token = \"${BATON_TOKEN}\" or token_file, or keep to the socket";
             self.error(place, "an admin listener on TCP needs a token", remedy);

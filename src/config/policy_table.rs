@@ -32,6 +32,7 @@ impl Builder<'_> {
             self.param(entry, &mut params, param, servers);
         }
         self.thresholds(&params, &given);
+        self.out_of_reach(&params, &given, servers);
         let admission = match table.value("admission") {
             Some(Own::Number(count)) => Admission::Fixed(u32::try_from(count).unwrap_or(u32::MAX)),
             Some(Own::Word("auto")) => Admission::Auto,
@@ -57,6 +58,26 @@ impl Builder<'_> {
             let message = format!("t_low is {low} and t_high {high}: nothing lies between them");
             self.error(place, message, "set t_low below t_high");
         }
+    }
+
+    /// A server that is full before the policy moves targets away makes their requests wait.
+    fn out_of_reach(&mut self, params: &Params, given: &[Entry], servers: &[Server]) {
+        let high = params.iter().find_map(|(param, value)| match value {
+            Value::Count(count) if param.name == "t_high" => Some(*count),
+            _ => None,
+        });
+        let Some(high) = high else { return };
+        let below = |server: &&Server| server.max_inflight.is_some_and(|m| u64::from(m) < high);
+        let Some(server) = servers.iter().find(below) else { return };
+        let (name, most) = (&server.name, server.max_inflight.unwrap_or(0));
+        let place = given.iter().find(|entry| entry.key == "t_high");
+        let place = place.map(|entry| entry.place.clone());
+        let message = format!(
+            "t_high is {high}, but server {name} is full at {most}: before that the policy never \
+             moves targets away from it"
+        );
+        let remedy = "set t_high = \"auto\" and the server's capacity, or lower it";
+        self.warning(place, message, remedy);
     }
 
     fn param(

@@ -134,17 +134,28 @@ impl Builder<'_> {
         }
     }
 
-    /// Warns of rules behind one that matches everything and decides both class and target.
+    /// Warns of rules behind some that match everything and have decided all that these decide.
     fn shadowed(&mut self, tables: &[Values], specs: &[RuleSpec]) {
-        let all = |spec: &RuleSpec| {
+        let (mut class_by, mut target_by) = (None, None);
+        for (at, (spec, table)) in specs.iter().zip(tables).enumerate() {
+            let late = |decides: bool, by: Option<usize>| decides.then_some(by);
+            let decided =
+                [late(spec.class.is_some(), class_by), late(spec.target.is_some(), target_by)];
+            let mut decided = decided.into_iter().flatten().peekable();
+            if decided.peek().is_some()
+                && let Some(by) = decided.try_fold(0, |last, by| by.map(|by: usize| by.max(last)))
+            {
+                let message = format!(
+                    "this rule decides nothing: rule {} matches every request before it",
+                    by + 1
+                );
+                self.warning(table.place.clone(), message, "move the general rule to the end");
+            }
             let (class, target) = (spec.class.clone(), spec.target.clone());
-            let everything = *spec == RuleSpec { class, target, ..RuleSpec::default() };
-            everything && spec.class.is_some() && spec.target.is_some()
-        };
-        let Some(first) = specs.iter().position(all) else { return };
-        for table in &tables[first + 1..] {
-            let message = format!("this rule is never reached: rule {} decides all", first + 1);
-            self.warning(table.place.clone(), message, "move the general rule to the end");
+            if *spec == (RuleSpec { class, target, ..RuleSpec::default() }) {
+                class_by = class_by.or(spec.class.as_ref().map(|_| at));
+                target_by = target_by.or(spec.target.as_ref().map(|_| at));
+            }
         }
     }
 }
