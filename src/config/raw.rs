@@ -103,7 +103,8 @@ pub(crate) fn read(
         let place = Place::new(number, error.span().unwrap_or(0..0));
         problems.push(match error.message() {
             "duplicate key" => {
-                let message = "this is set twice in one table";
+                let key = error.span().and_then(|span| source.text.get(span)).unwrap_or("this");
+                let message = format!("{key} is set twice in one table");
                 Problem::error(place, message, "keep one of the two")
             }
             other => {
