@@ -12,8 +12,8 @@ mod totals;
 pub use signals::run;
 
 use crate::config::Config;
-use crate::exit::say;
 use crate::config::ready::{Admin, Log};
+use crate::exit::say;
 use anyhow::{Context, Result, bail};
 use control::{Bind, Control, Event, Supervisor, Token};
 use distributor::{Entrance, Listen, Live, Shared, Team};
