@@ -56,20 +56,12 @@ impl Policy for LardCost {
     }
 
     fn commit(&mut self, request: &Request, answer: &Assignment, _: &Cluster) {
-        match self.targets.touch(request.target) {
-            Some(mapped) if *mapped == Some(answer.server) => {}
-            Some(mapped) => *mapped = Some(answer.server),
-            None => drop(self.targets.insert(request.target, Some(answer.server))),
-        }
+        self.targets.map(request.target, answer.server);
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
         if let Change::Left(id) = change {
-            self.targets.for_each_value_mut(|mapped| {
-                if *mapped == Some(id) {
-                    *mapped = None;
-                }
-            });
+            self.targets.unmap(id);
         }
     }
 

@@ -15,7 +15,7 @@
 //! * never is one forgotten that was touched within the last 3/4 of `max` touches;
 //! * one that is not touched is gone when the hand has come round after that.
 
-use crate::TargetId;
+use crate::{ServerId, TargetId};
 
 /// Targets kept when nothing else is said.
 pub const TARGETS_MAX_DEFAULT: usize = 1_000_000;
@@ -260,6 +260,27 @@ fn free_slots<V>(room: usize) -> Vec<Option<Entry<V>>> {
     let mut slots = Vec::new();
     slots.resize_with(room + room / 2 + 1, || None);
     slots
+}
+
+impl Targets<Option<ServerId>> {
+    /// Maps a target to one server, instead of any before.
+    pub(crate) fn map(&mut self, target: TargetId, server: ServerId) {
+        match self.touch(target) {
+            // Compared first: what is not written need not travel between cores' caches.
+            Some(mapped) if *mapped == Some(server) => {}
+            Some(mapped) => *mapped = Some(server),
+            None => drop(self.insert(target, Some(server))),
+        }
+    }
+
+    /// Leaves nothing mapped to a server that has left. One scan of the table.
+    pub(crate) fn unmap(&mut self, server: ServerId) {
+        self.for_each_value_mut(|mapped| {
+            if *mapped == Some(server) {
+                *mapped = None;
+            }
+        });
+    }
 }
 
 #[cfg(test)]
