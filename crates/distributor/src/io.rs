@@ -70,18 +70,7 @@ impl Socket {
         body: &[u8],
         more: bool,
     ) -> Poll<io::Result<usize>> {
-        match send(self.fd()?, head, body, more) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => return Poll::Ready(other),
-        }
-        let stream = self.registered()?;
-        loop {
-            ready!(stream.poll_write_ready(cx))?;
-            match stream.try_io(Interest::WRITABLE, || send(stream.as_fd(), head, body, more)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                other => return Poll::Ready(other),
-            }
-        }
+        self.poll_into(cx, |socket| send(socket, head, body, more))
     }
 
     /// Runs `operation` (such as a splice out of this socket) when there is something to read.
