@@ -3,8 +3,9 @@
 use super::glass::{Glass, histogram};
 use super::live_of;
 use control::view::{DecisionCount, RequestCount, RouteDuration, Totals};
-use distributor::counters::{Cause, Counters};
-use distributor::{Live, PerWorker};
+use distributor::counters::{CODE_CLASSES, Cause, Counters, PROTOCOLS};
+use distributor::{Live, PerWorker, Route};
+use policy::Why;
 use std::collections::BTreeMap;
 
 /// Everything as it is now.
@@ -13,7 +14,10 @@ pub(super) fn totals(glass: &Glass) -> Totals {
     let (requests, durations) = routes(&live_of(glass));
     let gauges = shared.ask.books().desk.policy().gauges();
     let decisions = glass.decisions_by_policy();
-    let mut locality_given_up = BTreeMap::new();
+    // All that can be, at zero: a rate needs a value before the first.
+    let givers_up = Why::ALL.iter().filter(|why| why.gives_up_locality());
+    let mut locality_given_up: BTreeMap<_, _> =
+        givers_up.map(|why| (why.name().to_owned(), 0)).collect();
     for (_, why, count) in decisions.iter().filter(|(_, why, _)| why.gives_up_locality()) {
         *locality_given_up.entry(why.name().to_owned()).or_default() += count;
     }
@@ -66,10 +70,29 @@ fn routes(live: &Live) -> (Vec<RequestCount>, Vec<RouteDuration>) {
             code,
             count,
         }));
-        let duration = histogram(&route.counters, |copy| &copy.duration);
-        durations.push(RouteDuration { listener, route: rule.map(str::to_owned), duration });
+        durations.extend(route_durations(route, &listener));
     }
     (requests, durations)
+}
+
+/// Durations of one route: those that there are, and successes even before the first.
+fn route_durations(route: &Route, listener: &str) -> Vec<RouteDuration> {
+    let mut durations = Vec::new();
+    for (version, protocol) in PROTOCOLS.into_iter().enumerate() {
+        for (class, code_class) in CODE_CLASSES.into_iter().enumerate() {
+            let duration = histogram(&route.counters, |copy| &copy.durations[version][class]);
+            if duration.count() > 0 || (protocol, code_class) == ("http/1.1", "2xx") {
+                durations.push(RouteDuration {
+                    listener: listener.to_owned(),
+                    route: route.rule.as_deref().map(str::to_owned),
+                    code_class: code_class.to_owned(),
+                    protocol: protocol.to_owned(),
+                    duration,
+                });
+            }
+        }
+    }
+    durations
 }
 
 /// Names of [`wire::http::Method`], by its order.

@@ -16,7 +16,8 @@ fn lines(format: &str) -> Vec<String> {
     for path in ["/x?q=1", "/x?q=1", "/%22quoted%22"] {
         client.send(format!(
             "GET {path} HTTP/1.1\r\nHost: w.example\r\nReferer: http://r/\"\r\n\
-             User-Agent: test \\ \"1\"\r\n\r\n"
+             User-Agent: test \\ \"1\"\r\n\
+             traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n"
         ));
         assert_eq!(client.reply().text(), "hello");
     }
@@ -47,10 +48,12 @@ fn a_json_line_has_every_field_of_the_decision() {
         ("class", Value::from("static")),
         ("server", Value::from("a")),
         ("reason", Value::from("first-seen")),
+        ("candidates", Value::from(1)),
         ("load_chosen", Value::from(0.0)),
         ("load_least", Value::from(0.0)),
         ("expect", Value::from("miss")),
         ("mechanism", Value::from("relay")),
+        ("trace_id", Value::from("4bf92f3577b34da6a3ce929d0e0e4736")),
         ("attempts", Value::from(1)),
         ("queue_ms", Value::from(0.0)),
         ("term", Value::from("--")),

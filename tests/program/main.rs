@@ -9,6 +9,7 @@
 mod descriptors;
 mod health;
 mod log;
+mod metrics;
 #[path = "../../crates/distributor/tests/switch/peer.rs"]
 #[allow(dead_code, reason = "shared with the relay's own tests, which use more of it")]
 mod peer;

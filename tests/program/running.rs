@@ -92,13 +92,19 @@ impl Baton {
         serde_json::from_str(&self.answer(&["status", "-o", "json"])).unwrap()
     }
 
-    /// The value of a metric; its labels, if it has any, belong to the name.
-    pub fn metric(&self, name: &str) -> f64 {
+    /// The page of metrics, without the head that it comes with.
+    pub fn metrics(&self) -> String {
         let mut socket = std::os::unix::net::UnixStream::connect(self.path("admin.sock")).unwrap();
         let ask = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         std::io::Write::write_all(&mut socket, ask.as_bytes()).unwrap();
         let mut text = String::new();
         socket.read_to_string(&mut text).unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// The value of a metric; its labels, if it has any, belong to the name.
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = self.metrics();
         let value = |line: &str| {
             let rest = line.strip_prefix(name)?;
             rest.strip_prefix("{}").unwrap_or(rest).strip_prefix(' ').map(str::to_owned)

@@ -130,10 +130,13 @@ impl Snapshot {
         )?;
         families.histogram(
             "request_duration",
-            "From the first byte of a request to the last of its reply",
+            "From the head of a request to the last byte of its reply",
             durations.iter().map(|timed| {
-                let route = timed.route.as_deref().unwrap_or("");
-                ([("listener", timed.listener.as_str()), ("route", route)], &timed.duration)
+                let route = ("route", timed.route.as_deref().unwrap_or(""));
+                let code_class = ("code_class", timed.code_class.as_str());
+                let protocol = ("protocol", timed.protocol.as_str());
+                let listener = ("listener", timed.listener.as_str());
+                ([listener, route, code_class, protocol], &timed.duration)
             }),
         )?;
         families.counter(

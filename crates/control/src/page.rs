@@ -212,14 +212,19 @@ impl View<'_> {
              <th class=\"n\">p50<th class=\"n\">p90<th class=\"n\">p99<th class=\"n\">requests</tr>\
              </thead><tbody>",
         );
-        let mut timed: Vec<_> = self.totals.durations.iter().collect();
-        timed.sort_by_key(|timed| std::cmp::Reverse(timed.duration.count()));
-        for timed in timed.into_iter().take(ROUTES_SHOWN) {
-            let route = timed.route.as_deref().unwrap_or("(no rule)");
-            let listener = Text(&timed.listener);
-            write!(html, "<tr><td>{} <small>{listener}</small>", Text(route))?;
-            quantiles(html, &timed.duration, &[0.5, 0.9, 0.99])?;
-            write!(html, "<td class=\"n\">{}</tr>", Count(timed.duration.count()))?;
+        let mut routes: BTreeMap<(&str, Option<&str>), Histogram> = BTreeMap::new();
+        for timed in &self.totals.durations {
+            let route = (timed.listener.as_str(), timed.route.as_deref());
+            // Histograms of one switch share their buckets.
+            routes.entry(route).or_default().merge(&timed.duration);
+        }
+        let mut timed: Vec<_> = routes.into_iter().collect();
+        timed.sort_by_key(|(_, duration)| std::cmp::Reverse(duration.count()));
+        for ((listener, route), duration) in timed.into_iter().take(ROUTES_SHOWN) {
+            let (route, listener) = (Text(route.unwrap_or("(no rule)")), Text(listener));
+            write!(html, "<tr><td>{route} <small>{listener}</small>")?;
+            quantiles(html, &duration, &[0.5, 0.9, 0.99])?;
+            write!(html, "<td class=\"n\">{}</tr>", Count(duration.count()))?;
         }
         html.push_str("</tbody></table></section>");
         Ok(())

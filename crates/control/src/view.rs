@@ -131,7 +131,7 @@ impl Replies {
 pub struct Totals {
     /// Requests by where they came in and how they were answered.
     pub requests: Vec<RequestCount>,
-    /// Their durations, from the first byte of the head to the last of the reply.
+    /// Their durations, from the head to the last byte of the reply.
     pub durations: Vec<RouteDuration>,
     /// Decisions by policy and reason.
     pub decisions: Vec<DecisionCount>,
@@ -182,13 +182,17 @@ pub struct RequestCount {
     pub count: u64,
 }
 
-/// Durations of requests by where they came in.
+/// Durations of requests by where they came in and how they were answered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RouteDuration {
     /// Name of the listener.
     pub listener: String,
     /// Name of the rule that matched, where one did.
     pub route: Option<String>,
+    /// Hundreds of the status, such as `2xx`; `none` when the client left before there was one.
+    pub code_class: String,
+    /// The client's protocol, such as `http/1.1`.
+    pub protocol: String,
     /// How long they took.
     pub duration: Histogram,
 }

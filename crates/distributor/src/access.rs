@@ -20,6 +20,7 @@ pub(crate) struct Texts<'a> {
     pub(crate) referer: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) request_id: &'a str,
+    pub(crate) trace_id: &'a str,
     pub(crate) version: &'a str,
 }
 
@@ -37,6 +38,7 @@ impl<'a> Texts<'a> {
             referer: "",
             agent: "",
             request_id: "",
+            trace_id: "",
             version: unknown,
         }
     }
@@ -59,6 +61,7 @@ pub(crate) fn served(exchange: &Exchange, format: AccessFormat, server: &str, wo
         referer: &field("referer"),
         agent: &field("user-agent"),
         request_id: &id,
+        trace_id: head.field("traceparent").and_then(trace_id).unwrap_or(""),
         version: if exchange.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" },
     };
     let started = worker.shared.journal.started_unix_ms();
@@ -95,6 +98,7 @@ struct JsonLine<'a> {
     target: String,
     server: &'a str,
     reason: &'a str,
+    candidates: u32,
     load_chosen: f64,
     load_least: f64,
     expect: &'a str,
@@ -106,6 +110,7 @@ struct JsonLine<'a> {
     total_ms: f64,
     term: &'a str,
     request_id: &'a str,
+    trace_id: &'a str,
     referer: &'a str,
     agent: &'a str,
 }
@@ -129,10 +134,11 @@ fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Te
         target: format!("{:016x}", tally.target.0),
         server: texts.server,
         reason: tally.why.map_or("-", Why::name),
-        load_chosen: tally.load_chosen.as_f64(),
-        load_least: tally.load_least.as_f64(),
+        candidates: tally.choice.candidates,
+        load_chosen: tally.choice.load_chosen.as_f64(),
+        load_least: tally.choice.load_least.as_f64(),
         expect: tally.expect.name(),
-        mechanism: "relay",
+        mechanism: tally.mechanism(),
         attempts: tally.attempts,
         queue_ms: ms(tally.queue_us),
         connect_ms: ms(tally.connect_us),
@@ -140,6 +146,7 @@ fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Te
         total_ms: ms(tally.total_us),
         term: tally.cause.code(),
         request_id: texts.request_id,
+        trace_id: texts.trace_id,
         referer: texts.referer,
         agent: texts.agent,
     };
@@ -156,8 +163,8 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
     let _infallible = writeln!(
         out,
         "{} - - [{}] \"{} {} {}\" {} {} \"{}\" \"{}\" policy={} class={} target={:016x} server={} \
-         reason={} load={}/{} expect={} mechanism=relay attempts={} queue_ms={:.3} \
-         connect_ms={:.3} first_byte_ms={:.3} total_ms={:.3} term={} id={}",
+         reason={} candidates={} load={}/{} expect={} mechanism={} attempts={} queue_ms={:.3} \
+         connect_ms={:.3} first_byte_ms={:.3} total_ms={:.3} term={} trace={} id={}",
         tally.client,
         clf_time(unix_s),
         texts.method,
@@ -172,17 +179,33 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
         tally.target.0,
         texts.server,
         tally.why.map_or("-", Why::name),
-        tally.load_chosen,
-        tally.load_least,
+        tally.choice.candidates,
+        tally.choice.load_chosen,
+        tally.choice.load_least,
         tally.expect.name(),
+        tally.mechanism(),
         tally.attempts,
         tally.queue_us as f64 / 1000.0,
         tally.connect_us as f64 / 1000.0,
         tally.first_byte_us as f64 / 1000.0,
         tally.total_us as f64 / 1000.0,
         tally.cause.code(),
-        if texts.request_id.is_empty() { "-" } else { texts.request_id },
+        known(texts.trace_id),
+        known(texts.request_id),
     );
+}
+
+fn known(text: &str) -> &str {
+    if text.is_empty() { "-" } else { text }
+}
+
+/// The trace that a `traceparent` (W3C Trace Context) belongs to: the 32 digits in its middle.
+fn trace_id(field: &[u8]) -> Option<&str> {
+    let field = core::str::from_utf8(field).ok()?;
+    let (version, id) = (field.get(..3)?, field.get(3..35)?);
+    let hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let whole = version.ends_with('-') && hex(&version[..2]) && field[35..].starts_with('-');
+    (whole && hex(id) && id.bytes().any(|byte| byte != b'0')).then_some(id)
 }
 
 /// Quotes, backslashes and control characters as nginx writes them, so that a line stays a line.
@@ -232,6 +255,20 @@ mod tests {
         assert_eq!(clf_time(0), "01/Jan/1970:00:00:00 +0000");
         assert_eq!(clf_time(951_827_696), "29/Feb/2000:12:34:56 +0000");
         assert_eq!(clf_time(1_795_211_999), "20/Nov/2026:21:59:59 +0000");
+    }
+
+    #[test]
+    fn a_trace_is_known_by_its_32_digits_or_not_at_all() {
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let with = |id: &str| format!("00-{id}-00f067aa0ba902b7-01");
+        assert_eq!(trace_id(with(id).as_bytes()), Some(id));
+        let wrong = [String::new(), id.to_owned(), format!("00-{id}"), with(&id[1..])];
+        let evil =
+            [with(&id.replace('4', " ")), with(&id.replace('4', "\"")), with(&"0".repeat(32))];
+        for text in wrong.iter().chain(&evil) {
+            assert_eq!(trace_id(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(trace_id(b"00-\xc3\xa4\xff"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! at once, and the bounded queue of those that wait for it.
 
 use crate::gate::{GRANTED, Gate, TURNED_AWAY, Turn};
+use crate::journal::Choice;
 use policy::{Assignment, Desk, Instant, Load, Outcome, Request, ServerId, State, Ticket, Why};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,9 +67,7 @@ pub(crate) enum Answer {
 pub(crate) struct Assigned {
     pub(crate) assignment: Assignment,
     pub(crate) ticket: Ticket,
-    /// Load of the chosen server before this request, and of the least loaded one.
-    pub(crate) load_chosen: Load,
-    pub(crate) load_least: Load,
+    pub(crate) choice: Choice,
     /// Version of the server table that the slot refers to.
     pub(crate) version: u64,
 }
@@ -133,6 +132,7 @@ impl Ask {
         let cluster = books.desk.cluster();
         let loads = cluster.usable().iter().map(|id| cluster.load(*id));
         let load_least = loads.min().unwrap_or(Load::ZERO);
+        let candidates = cluster.usable().iter().filter(|id| !avoid.contains(id)).count() as u32;
         // Allocates only when somebody is full.
         let mut passed_over: Vec<ServerId> = Vec::new();
         loop {
@@ -146,7 +146,8 @@ impl Ask {
             let server = ticket.server;
             let load_chosen = books.desk.cluster().load(server).minus(Load::ONE);
             let version = books.version;
-            let assigned = Assigned { assignment, ticket, load_chosen, load_least, version };
+            let choice = Choice { candidates, load_chosen, load_least };
+            let assigned = Assigned { assignment, ticket, choice, version };
             let gate = books.gate(server);
             if gate.open() {
                 gate.running += 1;

@@ -296,6 +296,7 @@ impl<'e> Conversation<'e> {
             self.exchange.tally.bytes_out = down.moved;
             spliced += down.spliced;
         }
+        self.exchange.tally.bytes_spliced += spliced;
         worker.counters().bytes_spliced.add(spliced);
     }
 

@@ -200,13 +200,27 @@ impl Replies {
     }
 }
 
+/// What durations are told apart by, beside the route: the hundreds of the status...
+pub const CODE_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// ... and the client's protocol, by the order of [`wire::http::Version`].
+pub const PROTOCOLS: [&str; 2] = ["http/1.0", "http/1.1"];
+
 /// What a worker counts of requests that came in by one listener and met one rule.
 #[derive(Debug, Default)]
 pub struct RouteCounters {
     /// Replies by method and status.
     pub replies: Replies,
-    /// Whole time of requests.
-    pub duration: Histogram,
+    /// Whole time of requests, by [`PROTOCOLS`] and [`CODE_CLASSES`].
+    pub durations: [[Histogram; CODE_CLASSES.len()]; PROTOCOLS.len()],
+}
+
+/// The place of a status among [`CODE_CLASSES`].
+pub(crate) fn code_class(status: u16) -> usize {
+    match status {
+        0 => 0,
+        status => usize::from(status / 100).clamp(1, CODE_CLASSES.len() - 1),
+    }
 }
 
 /// What a worker counts of one listener.

@@ -3,7 +3,7 @@
 use crate::access;
 use crate::client::Client;
 use crate::converse::{Conversation, Failure};
-use crate::counters::Cause;
+use crate::counters::{Cause, code_class};
 use crate::facts::Asked;
 use crate::forward::{first_line, identify, write_head};
 use crate::journal::{Short, Tally};
@@ -196,8 +196,7 @@ impl Exchange {
         self.server = Some(place.table());
         tally.why = Some(place.assignment.why);
         tally.expect = place.assignment.expect;
-        tally.load_chosen = place.load_chosen;
-        tally.load_least = place.load_least;
+        tally.choice = place.choice;
         tally.queue_us += micros(place.queued);
         worker.counters().decisions[place.assignment.why.index()].add(1);
         let counters = place.backend().counters.of(worker.index);
@@ -352,10 +351,11 @@ impl Exchange {
             counters.cut_by_reload.add(1);
         }
         if tally.status > 0 {
-            counters.statuses[usize::from(tally.status / 100).clamp(1, 5) - 1].add(1);
+            counters.statuses[code_class(tally.status) - 1].add(1);
         }
         let route = self.live.routes[self.route].counters.of(worker.index);
-        route.duration.record(tally.total_us);
+        let durations = &route.durations[self.version as usize];
+        durations[code_class(tally.status)].record(tally.total_us);
         route.replies.count(self.method as u8, tally.status);
         let (method, path) = first_line(&self.head);
         let server = self.server.as_ref().and_then(|(table, id)| table.backend(*id));

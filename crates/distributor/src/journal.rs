@@ -78,6 +78,17 @@ pub struct Record {
     pub tally: Tally,
 }
 
+/// What the decision was between.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice {
+    /// Servers that could be chosen.
+    pub candidates: u32,
+    /// Load of the chosen server, without this request.
+    pub load_chosen: Load,
+    /// Load of the least loaded server.
+    pub load_least: Load,
+}
+
 /// What is known of a request beside texts. Filled in while it is served.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
@@ -91,10 +102,8 @@ pub struct Tally {
     pub target: TargetId,
     /// Why the server was chosen; `None` when none was.
     pub why: Option<Why>,
-    /// Load of the chosen server at the decision, without this request.
-    pub load_chosen: Load,
-    /// Load of the least loaded server at the decision.
-    pub load_least: Load,
+    /// Between whom it was chosen.
+    pub choice: Choice,
     /// Whether the server was believed to have it cached.
     pub expect: Expect,
     /// Attempts made.
@@ -117,6 +126,8 @@ pub struct Tally {
     pub bytes_out: u64,
     /// Of the reply's head.
     pub head_out: u64,
+    /// Bytes of either body that went by splice.
+    pub bytes_spliced: u64,
 }
 
 impl Record {
@@ -143,8 +154,7 @@ impl Tally {
             class: question.class,
             target: question.target,
             why: None,
-            load_chosen: Load::ZERO,
-            load_least: Load::ZERO,
+            choice: Choice::default(),
             expect: Expect::Unknown,
             attempts: 0,
             queue_us: 0,
@@ -156,12 +166,18 @@ impl Tally {
             bytes_in: 0,
             bytes_out: 0,
             head_out: 0,
+            bytes_spliced: 0,
         }
     }
 
     /// Bytes of the reply's body that were sent, as they went over the wire.
     pub fn body_out(&self) -> u64 {
         self.bytes_out.saturating_sub(self.head_out)
+    }
+
+    /// How the bytes passed us: copied, or by the kernel alone.
+    pub(crate) fn mechanism(&self) -> &'static str {
+        if self.bytes_spliced > 0 { "splice" } else { "relay" }
     }
 }
 

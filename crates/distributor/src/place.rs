@@ -4,13 +4,14 @@
 use crate::ask::{Answer, Assigned};
 use crate::counters::Cause;
 use crate::gate::{Turn, Waited};
+use crate::journal::Choice;
 use crate::shared::Backend;
 use crate::watch::Watched;
 use crate::worker::{Mine, Worker};
 use core::future::poll_fn;
 use core::task::Poll;
 use core::time::Duration;
-use policy::{Assignment, Load, Outcome, Request, ServerId, Ticket};
+use policy::{Assignment, Outcome, Request, ServerId, Ticket};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,8 +23,7 @@ pub(crate) struct Place<'w> {
     live: Rc<Mine>,
     id: ServerId,
     pub(crate) assignment: Assignment,
-    pub(crate) load_chosen: Load,
-    pub(crate) load_least: Load,
+    pub(crate) choice: Choice,
     /// How long it was waited for.
     pub(crate) queued: Duration,
 }
@@ -81,7 +81,7 @@ impl<'w> Place<'w> {
         assigned: Assigned,
         queued: Duration,
     ) -> Option<Self> {
-        let Assigned { assignment, ticket, load_chosen, load_least, version } = assigned;
+        let Assigned { assignment, ticket, choice, version } = assigned;
         let live = if version == live.version { Rc::clone(live) } else { worker.live() };
         let id = ticket.server;
         if live.backend(id).is_none() {
@@ -90,7 +90,7 @@ impl<'w> Place<'w> {
             return None;
         }
         let ticket = Some(ticket);
-        Some(Self { worker, ticket, live, id, assignment, load_chosen, load_least, queued })
+        Some(Self { worker, ticket, live, id, assignment, choice, queued })
     }
 
     /// Where to find the server later, by its slot.

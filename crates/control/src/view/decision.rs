@@ -83,6 +83,8 @@ pub struct DecisionView {
     pub server: Option<String>,
     /// Why that one.
     pub reason: String,
+    /// Servers that could be chosen.
+    pub candidates: u32,
     /// That server's load before.
     pub load_chosen: f64,
     /// The least load of any server before.

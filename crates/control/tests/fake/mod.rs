@@ -208,9 +208,11 @@ fn totals() -> Totals {
         reason: reason.to_owned(),
         count,
     };
-    let duration = |route: Option<&str>, shift| RouteDuration {
+    let duration = |route: Option<&str>, code_class: &str, shift| RouteDuration {
         listener: "main".to_owned(),
         route: route.map(str::to_owned),
+        code_class: code_class.to_owned(),
+        protocol: "http/1.1".to_owned(),
         duration: histogram(shift),
     };
     Totals {
@@ -220,7 +222,11 @@ fn totals() -> Totals {
             request(None, "POST", 503, 41),
             request(None, "GET", 0, 7),
         ],
-        durations: vec![duration(Some("images"), 1), duration(None, 3)],
+        durations: vec![
+            duration(Some("images"), "2xx", 1),
+            duration(None, "2xx", 3),
+            duration(None, "5xx", 5),
+        ],
         decisions: vec![
             decision("affinity", 1_080_000),
             decision("first-seen", 81_000),
