@@ -8,6 +8,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("rules", &["policy"]),
     ("workload", &["policy"]),
     ("model", &["policy"]),
+    ("sim", &["model", "policy", "workload"]),
     ("origin", &["model", "policy", "wire"]),
     ("load", &["wire", "workload", "policy"]),
     ("distributor", &["policy", "rules", "wire"]),
@@ -15,7 +16,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates into which no clock, socket, thread or chance can get.
-pub const PURE: &[&str] = &["policy", "wire", "rules", "workload", "model"];
+pub const PURE: &[&str] = &["policy", "wire", "rules", "workload", "model", "sim"];
 
 /// Lines of a file: one sitting's reading.
 pub const FILE_LINES_MAX: usize = 400;
