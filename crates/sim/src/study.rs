@@ -1,5 +1,6 @@
 //! What is run to draw a figure: independent runs, and the rows they give.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -74,11 +75,18 @@ impl Run {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Which curve.
-    pub curve: &'static str,
+    pub curve: Cow<'static, str>,
     /// Where on the horizontal axis.
     pub x: f64,
     /// One value for each of [`Study::columns`].
     pub values: Vec<f64>,
+}
+
+impl Row {
+    /// A point at `x` of the curve called `curve`.
+    pub fn new(curve: impl Into<Cow<'static, str>>, x: f64, values: Vec<f64>) -> Self {
+        Self { curve: curve.into(), x, values }
+    }
 }
 
 /// Traces that several studies share, made when first asked for.
@@ -108,11 +116,11 @@ pub struct Figure {
 
 impl Figure {
     /// The names of the curves, by first appearance.
-    pub fn curves(&self) -> Vec<&'static str> {
-        let mut names = Vec::new();
+    pub fn curves(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
         for row in &self.rows {
-            if !names.contains(&row.curve) {
-                names.push(row.curve);
+            if !names.contains(&row.curve.as_ref()) {
+                names.push(&row.curve);
             }
         }
         names
@@ -183,7 +191,7 @@ mod tests {
     use super::*;
 
     fn row(curve: &'static str, x: f64, value: f64) -> Row {
-        Row { curve, x, values: vec![value] }
+        Row::new(curve, x, vec![value])
     }
 
     #[test]
@@ -200,8 +208,8 @@ mod tests {
     fn csv_keeps_six_digits_and_no_more() {
         let cases = [
             (0.0, "0"),
-            (1234567.8, "1234568"),
-            (1234.567_89, "1234.57"),
+            (1_234_567.8, "1234568"),
+            (1_234.567_89, "1234.57"),
             (0.001_234_567, "0.00123457"),
             (-2.5, "-2.5"),
             (100.0, "100"),
