@@ -8,7 +8,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-relay fuzz doc cc
+.PHONY: help demo test check figures claims bench bench-relay fuzz doc cc
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -26,6 +26,14 @@ check: cc ## format, lints, documentation, source rules; warnings are errors (in
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	$(CARGO) test --locked --test tidy --test docs
+
+figures: cc ## make the papers' figures again: docs/figures and docs/RESULTS.md (installs: see cc)
+	$(CARGO) build --release --locked
+	target/release/baton figures
+
+claims: cc ## say which claims of the papers the simulator reproduces (installs: see cc)
+	$(CARGO) build --release --locked
+	target/release/baton claims
 
 bench: cc ## what single operations cost: a decision, a head, a judgement, a node (installs: see cc)
 	$(CARGO) bench --workspace --benches --locked

@@ -3,6 +3,10 @@
 //! What flags set of the configuration becomes a [`Flag`] and is checked with the file's keys, so
 //! that the same mistake gets the same answer.
 
+mod figures;
+
+pub use figures::{Claims, Effort, Figures};
+
 use crate::config::Flag;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -47,6 +51,10 @@ pub enum Command {
     Policies(Policies),
     /// Replay a real trace under several policies and compare them
     Demo(Demo),
+    /// Make the papers' figures again with the simulator
+    Figures(Figures),
+    /// Say which claims of the papers the simulator reproduces
+    Claims(Claims),
     /// Be an emulated Web server, for demonstrations and experiments
     Origin(Origin),
     /// Print the JSON Schema of the configuration, or its reference

@@ -5,6 +5,7 @@ pub mod commands;
 pub mod config;
 pub mod demo;
 pub mod exit;
+pub mod figures;
 pub mod flags;
 pub mod limits;
 pub mod serve;

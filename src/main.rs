@@ -1,7 +1,8 @@
 //! The program `baton`: one subcommand, one function.
 
 use baton::commands::{
-    check, completions, demo, explain, man, origin, policies, run as serve, schema, servers, status,
+    check, completions, demo, explain, figures, man, origin, policies, run as serve, schema,
+    servers, status,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
@@ -22,6 +23,8 @@ fn run(command: Command) -> Outcome {
         Command::Undrain(args) => servers::drain(&args, false),
         Command::Weight(args) => servers::weight(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Figures(args) => figures::figures(&args),
+        Command::Claims(args) => figures::claims(&args),
         Command::Origin(args) => origin::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -4,6 +4,7 @@ pub mod check;
 pub mod completions;
 pub mod demo;
 pub mod explain;
+pub mod figures;
 pub mod man;
 pub mod origin;
 pub mod policies;
