@@ -70,6 +70,19 @@ fn a_program_gets_the_same_as_json() {
 }
 
 #[test]
+fn of_two_that_are_the_same_both_are_shown() {
+    let text = format!("{GOOD}[queue]\nlength = 1\n[server.a]\naddress = \"127.0.0.1:2\"\n");
+    let output = stdout(&check(&text, &[]));
+    for part in ["baton.toml:7:9", "3 │ [server.a]", "the first", "7 │ [server.a]"] {
+        assert!(output.contains(part), "{part:?} is in:\n{output}");
+    }
+    let output = stdout(&check(&text, &["--format", "json"]));
+    let value: Value = serde_json::from_str(&output).unwrap();
+    let first = &value["problems"][0]["first"];
+    assert_eq!((&first["line"], &first["column"]), (&Value::from(3), &Value::from(9)), "{output}");
+}
+
+#[test]
 fn warnings_fail_only_when_they_should() {
     let text = format!("{GOOD}[server.b]\naddress = \"127.0.0.1:1\"\n");
     assert_eq!(check(&text, &[]).status.code(), Some(0));

@@ -239,7 +239,7 @@ fn included_files_add_their_tables_in_the_order_of_their_names() {
     write("conf.d/4.toml", "include = \"x.toml\"\n[server\n");
     let error = Config::load(&main, &[]).unwrap_err().to_string();
     let wanted = [
-        "/conf.d/3.toml:2:1: length is set twice",
+        "/conf.d/3.toml:2:1: length is set twice (the first is at ",
         "/conf.d/3.toml:4:11: server.c.address cannot be 1",
         "/conf.d/4.toml:2:8: this is not TOML: unclosed table",
     ];

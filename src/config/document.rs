@@ -97,7 +97,12 @@ impl Document {
             Form::Top | Form::One | Form::Open => format!("[{name}]"),
         };
         let message = format!("{name} consists of tables {form}, and this is {}", found.describe());
-        self.problems.push(Problem::error(place, message, format!("put keys below {form}")));
+        let remedy = match (section.form, found) {
+            (Form::Many, Raw::Table(_)) => format!("write {form}, with two brackets"),
+            (_, Raw::List(_)) => format!("write {form}, with single brackets"),
+            _ => format!("put keys below {form}"),
+        };
+        self.problems.push(Problem::error(place, message, remedy));
     }
 
     fn entries(&mut self, section: &'static Section, name: &str, place: &Place, list: Vec<Entry>) {
@@ -147,11 +152,12 @@ impl Document {
     /// A key that is set already: a flag replaces what a file says, all else is a mistake.
     fn again(&mut self, earlier: Option<Place>, entry: &Entry) {
         let flag = |place: &Place| place.source < self.flags;
-        if earlier.is_some_and(|place| flag(&place)) && !flag(&entry.place) {
+        if earlier.as_ref().is_some_and(flag) && !flag(&entry.place) {
             return;
         }
-        let message = format!("{} is set twice, here and in another place", entry.key);
-        self.problems.push(Problem::error(entry.key_place.clone(), message, "keep one of the two"));
+        let message = format!("{} is set twice", entry.key);
+        let problem = Problem::error(entry.key_place.clone(), message, "keep one of the two");
+        self.problems.push(problem.after(earlier));
     }
 
     fn unfit(&mut self, at: usize, key: &Key, entry: &Entry, inner: Option<Place>) {

@@ -2,6 +2,7 @@
 
 use super::address;
 use super::build::Builder;
+use super::problem::Problem;
 use super::raw::Env;
 use super::ready::{Admin, Listener, Secret, Server};
 use super::source::Place;
@@ -21,18 +22,20 @@ impl Builder<'_> {
             let remedy = "add [listen.web] with address = \":8080\"";
             self.error(None, "there is no listener: no client could connect", remedy);
         }
-        let mut seen: Vec<SocketAddr> = Vec::new();
+        let mut seen: Vec<(SocketAddr, Option<Place>)> = Vec::new();
         let mut listeners = Vec::new();
         for table in &tables {
             self.name(table);
             let mut addresses = Vec::new();
             for (text, place) in self.needed_texts(table, "address") {
                 let Some(address) = self.listen_address(&text, &place) else { continue };
-                if address.port() != 0 && seen.contains(&address) {
+                let first = seen.iter().find(|(other, _)| *other == address && other.port() != 0);
+                if let Some((_, first)) = first {
                     let message = format!("{text:?} is listened on twice");
-                    self.error(place, message, "keep one of the two");
+                    let problem = Problem::error(place.clone(), message, "keep one of the two");
+                    self.problems.push(problem.after(first.clone()));
                 }
-                seen.push(address);
+                seen.push((address, place));
                 addresses.push(address);
             }
             listeners.push(Listener {
@@ -68,7 +71,10 @@ impl Builder<'_> {
             };
             if let Some(other) = servers.iter().find(|server| server.address == address) {
                 let message = format!("server {} has the address of {}", table.name, other.name);
-                self.warning(place, message, "give each machine one name, and a weight");
+                let remedy = "give each machine one name, and a weight";
+                let first = tables.iter().find(|table| table.name == other.name);
+                let problem = Problem::warning(place, message, remedy);
+                self.problems.push(problem.after(first.and_then(|first| first.place("address"))));
             }
             let own = table.is_set("max_inflight").then(|| table.limit("max_inflight"));
             servers.push(Server {

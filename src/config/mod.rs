@@ -8,6 +8,7 @@ mod address;
 mod build;
 mod document;
 mod ends;
+mod first;
 mod flag;
 pub mod keys;
 mod kind;

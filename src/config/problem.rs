@@ -29,6 +29,8 @@ pub struct Problem {
     pub message: String,
     /// What to do, in one clause.
     pub remedy: String,
+    /// Of two that do not go together, the other one: the first that a reader meets.
+    pub first: Option<Place>,
 }
 
 /// Everything that is wrong, with the texts it is in.
@@ -50,6 +52,15 @@ struct Row<'a> {
     source: Option<String>,
     message: &'a str,
     remedy: &'a str,
+    first: Option<First<'a>>,
+}
+
+/// Where the first of two is, as JSON.
+#[derive(Serialize)]
+struct First<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
 }
 
 impl Problem {
@@ -59,7 +70,7 @@ impl Problem {
         remedy: impl Into<String>,
     ) -> Self {
         let (message, remedy) = (message.into(), remedy.into());
-        Self { gravity: Gravity::Error, place: place.into(), message, remedy }
+        Self { gravity: Gravity::Error, place: place.into(), message, remedy, first: None }
     }
 
     pub(crate) fn warning(
@@ -68,6 +79,11 @@ impl Problem {
         remedy: impl Into<String>,
     ) -> Self {
         Self { gravity: Gravity::Warning, ..Self::error(place, message, remedy) }
+    }
+
+    /// Adds where the first of two is.
+    pub(crate) fn after(self, first: Option<Place>) -> Self {
+        Self { first, ..self }
     }
 }
 
@@ -120,13 +136,39 @@ impl Diagnosis {
             Gravity::Error => Severity::Error,
             Gravity::Warning => Severity::Warning,
         };
-        let diagnostic = MietteDiagnostic::new(problem.message.clone())
-            .with_severity(severity)
-            .with_help(problem.remedy.clone());
-        let Some((place, source)) = self.place(problem) else { return Report::new(diagnostic) };
-        let label = LabeledSpan::underline(place.span.clone());
+        let diagnostic = MietteDiagnostic::new(problem.message.clone()).with_severity(severity);
+        let Some((place, source)) = self.place(problem) else {
+            return Report::new(diagnostic.with_help(problem.remedy.clone()));
+        };
+        let mut labels = vec![LabeledSpan::new_primary_with_span(None, place.span.clone())];
+        let mut help = problem.remedy.clone();
+        match &problem.first {
+            // One picture shows one text.
+            Some(first) if first.source == place.source => {
+                let label = Some("the first".to_owned());
+                labels.push(LabeledSpan::new_with_span(label, first.span.clone()));
+            }
+            first => help += &self.first_in_words(first.as_ref(), None),
+        }
         let source = NamedSource::new(&source.name, source.text.clone());
-        Report::new(diagnostic.with_label(label)).with_source_code(source)
+        let diagnostic = diagnostic.with_help(help).with_labels(labels);
+        Report::new(diagnostic).with_source_code(source)
+    }
+
+    /// Where the first of two is, in brackets; without the file if that is `here`.
+    fn first_in_words(&self, first: Option<&Place>, here: Option<usize>) -> String {
+        let Some(First { file, line, column }) = first.and_then(|first| self.first(first)) else {
+            return String::new();
+        };
+        let same = first.map(|first| first.source) == here;
+        let file = if same { String::new() } else { format!("{file}:") };
+        format!(" (the first is at {file}{line}:{column})")
+    }
+
+    fn first(&self, first: &Place) -> Option<First<'_>> {
+        let source = self.sources.get(first.source)?;
+        let spot = source.spot(first.span.start);
+        Some(First { file: &source.name, line: spot.line, column: spot.column })
     }
 
     fn row<'a>(&'a self, problem: &'a Problem) -> Row<'a> {
@@ -140,6 +182,7 @@ impl Diagnosis {
             source: spot.map(|spot| spot.text),
             message: &problem.message,
             remedy: &problem.remedy,
+            first: problem.first.as_ref().and_then(|first| self.first(first)),
         }
     }
 
@@ -163,7 +206,9 @@ impl fmt::Display for Diagnosis {
             if problem.gravity == Gravity::Warning {
                 write!(f, "warning: ")?;
             }
-            write!(f, "{}; {}", problem.message, problem.remedy)?;
+            let here = problem.place.as_ref().map(|place| place.source);
+            let first = self.first_in_words(problem.first.as_ref(), here);
+            write!(f, "{}{first}; {}", problem.message, problem.remedy)?;
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 //!
 //! TOML and the command line both end up here, so that everything after treats them alike.
 
+use super::first;
+use super::keys::{self, Form};
 use super::problem::Problem;
 use super::source::{Place, Source};
 use toml::Spanned;
@@ -99,23 +101,42 @@ pub(crate) fn read(
     problems: &mut Vec<Problem>,
 ) -> Vec<Entry> {
     let (table, errors) = DeTable::parse_recoverable(&source.text);
+    let mut doubled = None;
     for error in &errors {
         let place = Place::new(number, error.span().unwrap_or(0..0));
-        problems.push(match error.message() {
-            "duplicate key" => {
-                let key = error.span().and_then(|span| source.text.get(span)).unwrap_or("this");
-                let message = format!("{key} is set twice in one table");
-                Problem::error(place, message, "keep one of the two")
-            }
-            other => {
-                let message = format!("this is not TOML: {}", other.replace('\n', "; "));
-                Problem::error(place, message, REMEDY)
-            }
-        });
+        if error.message() == "duplicate key" {
+            problems.extend(twice(source, place, &mut doubled));
+            continue;
+        }
+        let message = format!("this is not TOML: {}", error.message().replace('\n', "; "));
+        problems.push(Problem::error(place, message, REMEDY));
     }
     let mut reader = Reader { number, env, problems };
     // After a broken line the rest of a table is guesswork, and its problems would hide the cause.
     if errors.is_empty() { reader.table(table.get_ref()) } else { Vec::new() }
+}
+
+/// The problem of a key that is set at `place`, and was set before. Keys of a table that is there
+/// twice itself are none: `doubled` is where the last such table begins.
+fn twice(source: &Source, place: Place, doubled: &mut Option<usize>) -> Option<Problem> {
+    let key = source.text.get(place.span.clone()).unwrap_or("this");
+    let Some(again) = first::find(&source.text, &place.span) else {
+        return Some(Problem::error(place, format!("{key} is set twice"), "keep one of the two"));
+    };
+    let name = again.path.join(".");
+    let many = keys::section(&name).is_some_and(|section| section.form == Form::Many);
+    let (message, remedy) = match again.table {
+        true if many => {
+            let remedy = format!("write [[{name}]], with two brackets, each time");
+            (format!("the table {name} is there twice"), remedy)
+        }
+        true => (format!("the table {name} is there twice"), "make one of the two".to_owned()),
+        false if *doubled == Some(again.header) => return None,
+        false => (format!("{key} is set twice in one table"), "keep one of the two".to_owned()),
+    };
+    *doubled = again.table.then_some(again.header).or(*doubled);
+    let first = again.first.map(|span| Place::new(place.source, span));
+    Some(Problem::error(place, message, remedy).after(first))
 }
 
 const REMEDY: &str = "write key = value, strings in quotes, tables as [name]; see https://toml.io";

@@ -1,8 +1,11 @@
 //! `[classes]` and `[[rule]]`: compiled rules, mistakes put at the entry that has them.
 
 use super::build::Builder;
+use super::problem::Problem;
+use super::source::Place;
 use super::values::{Texts, Values};
 use rules::{ClassNames, Pair, RuleSpec, Rules, TargetSpec};
+use std::collections::HashMap;
 
 /// Bytes of a rule's name.
 const NAME_BYTES_MAX: usize = 64;
@@ -24,7 +27,9 @@ impl Builder<'_> {
         let own: Vec<_> = names.iter().map(|(name, _)| name).collect();
         ClassNames::new(&own).unwrap_or_else(|(index, error)| {
             let place = names[index].1.clone().or_else(|| table.place("names"));
-            self.error(place, error.to_string(), "choose another name");
+            let first = names[..index].iter().find(|(name, _)| *name == names[index].0);
+            let problem = Problem::error(place, error.to_string(), "choose another name");
+            self.problems.push(problem.after(first.and_then(|(_, place)| place.clone())));
             ClassNames::default()
         })
     }
@@ -33,22 +38,23 @@ impl Builder<'_> {
     pub(crate) fn rule_names(&mut self) -> Vec<Option<String>> {
         let tables = self.document.many("rule");
         let names: Vec<_> = tables.iter().map(|table| table.text("name")).collect();
-        let mut seen = Vec::new();
+        let mut seen: HashMap<String, Option<Place>> = HashMap::new();
         for (at, name) in names.iter().enumerate() {
             let label = rule_label(at, name.as_deref());
             let place = tables[at].place("name").or_else(|| tables[at].place.clone());
             let number = name.as_deref().and_then(|name| name.strip_prefix("rule-"));
             if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
                 let message = format!("{label:?} is what rules without a name are called");
-                self.error(place, message, "choose another name");
+                self.error(place.clone(), message, "choose another name");
             } else if !fits(&label) {
                 let message = format!("{label:?} is no name for a rule");
-                self.error(place, message, "use 1 to 64 letters, digits and - _ . :");
-            } else if seen.contains(&label) {
+                self.error(place.clone(), message, "use 1 to 64 letters, digits and - _ . :");
+            } else if let Some(first) = seen.get(&label) {
                 let message = format!("two rules are called {label:?}");
-                self.error(place, message, "choose another name");
+                let problem = Problem::error(place.clone(), message, "choose another name");
+                self.problems.push(problem.after(first.clone()));
             }
-            seen.push(label);
+            seen.entry(label).or_insert(place);
         }
         names
     }
@@ -134,27 +140,35 @@ impl Builder<'_> {
         }
     }
 
-    /// Warns of rules behind some that match everything and have decided all that these decide.
+    /// Warns of rules behind some that match everything, or just the same, and have decided all
+    /// that these decide.
     fn shadowed(&mut self, tables: &[Values], specs: &[RuleSpec]) {
-        let (mut class_by, mut target_by) = (None, None);
+        let everything = RuleSpec::default();
+        let mut decided: HashMap<RuleSpec, [Option<usize>; 2]> = HashMap::new();
         for (at, (spec, table)) in specs.iter().zip(tables).enumerate() {
-            let late = |decides: bool, by: Option<usize>| decides.then_some(by);
-            let decided =
-                [late(spec.class.is_some(), class_by), late(spec.target.is_some(), target_by)];
-            let mut decided = decided.into_iter().flatten().peekable();
-            if decided.peek().is_some()
-                && let Some(by) = decided.try_fold(0, |last, by| by.map(|by: usize| by.max(last)))
+            let matched = RuleSpec { class: None, target: None, ..spec.clone() };
+            let decides = [spec.class.is_some(), spec.target.is_some()];
+            let before = |what: usize| {
+                let by = |rule| decided.get(rule).and_then(|by| by[what]);
+                by(&everything).or_else(|| by(&matched))
+            };
+            let mut late = [0, 1].into_iter().filter(|what| decides[*what]).map(before).peekable();
+            if late.peek().is_some()
+                && let Some(by) = late.try_fold(0, |last, by| by.map(|by: usize| by.max(last)))
             {
-                let message = format!(
-                    "this rule decides nothing: rule {} matches every request before it",
-                    by + 1
-                );
-                self.warning(table.place.clone(), message, "move the general rule to the end");
+                let general = RuleSpec { class: None, target: None, ..specs[by].clone() };
+                let (how, remedy) = match general == everything && matched != everything {
+                    true => ("every request", "move the general rule to the end"),
+                    false => ("the same requests", "keep one of the two"),
+                };
+                let message =
+                    format!("this rule decides nothing: rule {} matches {how} before it", by + 1);
+                let problem = Problem::warning(table.place.clone(), message, remedy);
+                self.problems.push(problem.after(tables[by].place.clone()));
             }
-            let (class, target) = (spec.class.clone(), spec.target.clone());
-            if *spec == (RuleSpec { class, target, ..RuleSpec::default() }) {
-                class_by = class_by.or(spec.class.as_ref().map(|_| at));
-                target_by = target_by.or(spec.target.as_ref().map(|_| at));
+            let by = decided.entry(matched).or_default();
+            for (by, decides) in by.iter_mut().zip(decides) {
+                *by = by.or(decides.then_some(at));
             }
         }
     }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 /// How a client came to the switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// In the clear.
     Http,
@@ -16,7 +16,7 @@ pub enum Scheme {
 ///
 /// A request has one method, host, scheme and path, so *any* entry of such a list may match. It has
 /// many parameters, header fields and cookies, so *every* entry of such a list must.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RuleSpec {
     /// Methods, such as `GET`; compared with case.
     pub method: Vec<String>,
@@ -48,7 +48,7 @@ pub struct RuleSpec {
 
 /// A name that must be there, and what its value must be like: `name`, `name=value` or
 /// `name=*part*`, where `*` stands for any bytes. Values are compared as sent, with case.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     /// The name.
     pub name: String,
@@ -61,11 +61,11 @@ pub struct Pair {
 /// Every part adds to the target in the order of [`Part`], whatever the order in which they were
 /// written. When nothing of what is asked for is there (`header:x-key` without that field) the
 /// target is the whole URL, so that such requests do not become one big target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TargetSpec(pub(crate) Vec<Part>);
 
 /// One part of a target.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// `host`: in lower case, without port.
     Host,
