@@ -9,8 +9,9 @@
 //! Colajanni, WWW10 2001): the same rule on the reported utilisation, 0.3 and 0.7 instead of 25 and
 //! 65. It acts on reports that may be seconds old, and can say nothing of loads: no guard.
 
+use crate::mappings::Mapping;
 use crate::params::{Kind, Param, Params, Value};
-use crate::targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT, Targets};
+use crate::targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT};
 use crate::thresholds::{T_HIGH, T_LOW, Thresholds};
 use crate::{
     Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Guard, Instant, Policy, Request,
@@ -73,10 +74,10 @@ pub(crate) const MAX_TARGETS_PARAM: Param = Param {
     about: "targets remembered; the least recent is forgotten beyond",
 };
 
-/// The table a policy with [`MAX_TARGETS_PARAM`] keeps.
-pub(crate) fn table<V>(params: &Params) -> Targets<V> {
+/// What [`MAX_TARGETS_PARAM`] is set to.
+pub(crate) fn max_targets(params: &Params) -> usize {
     let max = params.count("max_targets").expect("max_targets cannot be auto");
-    Targets::new(usize::try_from(max).expect("the declared maximum fits"))
+    usize::try_from(max).expect("the declared maximum fits")
 }
 
 /// What load is to the rule.
@@ -85,10 +86,10 @@ enum Metric {
     Utilisation { low: f64, high: f64 },
 }
 
-/// The policy. A target whose server left is mapped to `None` until it is asked for again.
+/// The policy.
 pub(crate) struct Lard {
     metric: Metric,
-    targets: Targets<Option<ServerId>>,
+    mapping: Mapping,
 }
 
 impl Lard {
@@ -101,7 +102,7 @@ impl Lard {
                 Metric::Connections(Thresholds::new(params.count("t_low"), params.count("t_high")))
             }
         };
-        Self { metric, targets: table(params) }
+        Self { metric, mapping: Mapping::new(max_targets(params)) }
     }
 
     fn too_busy(&self, id: ServerId, cluster: &Cluster) -> bool {
@@ -149,7 +150,7 @@ fn utilisation(id: ServerId, cluster: &Cluster) -> f64 {
 
 impl Policy for Lard {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
-        let mapped = self.targets.get(request.target).copied().flatten();
+        let mapped = self.mapping.get(request.target);
         let (server, why, expect) = match mapped.filter(|id| cluster.is_usable(*id)) {
             Some(id) if !self.too_busy(id, cluster) => (id, Why::Affinity, Expect::Hit),
             Some(id) => match self.least_loaded(cluster)? {
@@ -163,12 +164,12 @@ impl Policy for Lard {
     }
 
     fn commit(&mut self, request: &Request, answer: &Assignment, _: &Cluster) {
-        self.targets.map(request.target, answer.server);
+        self.mapping.map(request.target, answer.server);
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
         if let Change::Left(id) = change {
-            self.targets.unmap(id);
+            self.mapping.leave(id);
         }
     }
 
@@ -180,14 +181,14 @@ impl Policy for Lard {
     }
 
     fn forgotten(&mut self, into: &mut Vec<TargetId>) {
-        self.targets.take_forgotten(into);
+        self.mapping.targets.take_forgotten(into);
     }
 
     fn keep_forgotten(&mut self, keep: bool) {
-        self.targets.keep_forgotten(keep);
+        self.mapping.targets.keep_forgotten(keep);
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { targets: self.targets.len(), replicated: 0 }
+        Gauges { targets: self.mapping.targets.len(), replicated: 0 }
     }
 }

@@ -5,9 +5,9 @@
 //! with other numbers than those of 1998.
 
 use crate::costs::{Costs, L_IDLE_PARAM, L_OVERLOAD_PARAM, MISS_COST_PARAM};
-use crate::lard::{MAX_TARGETS_PARAM, table};
+use crate::lard::{MAX_TARGETS_PARAM, max_targets};
+use crate::mappings::Mapping;
 use crate::params::Params;
-use crate::targets::Targets;
 use crate::{
     Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Guard, Instant, Load, Policy,
     Request, ServerId, TargetId, Why,
@@ -22,19 +22,19 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |params| Box::new(LardCost::new(params)),
 };
 
-/// The policy. A target whose server left is mapped to `None` until it is asked for again.
+/// The policy.
 struct LardCost {
     costs: Costs,
-    targets: Targets<Option<ServerId>>,
+    mapping: Mapping,
 }
 
 impl LardCost {
     fn new(params: &Params) -> Self {
-        Self { costs: Costs::new(params), targets: table(params) }
+        Self { costs: Costs::new(params), mapping: Mapping::new(max_targets(params)) }
     }
 
     fn mapped(&self, target: TargetId, cluster: &Cluster) -> Option<ServerId> {
-        self.targets.get(target).copied().flatten().filter(|id| cluster.is_usable(*id))
+        self.mapping.get(target).filter(|id| cluster.is_usable(*id))
     }
 }
 
@@ -56,12 +56,12 @@ impl Policy for LardCost {
     }
 
     fn commit(&mut self, request: &Request, answer: &Assignment, _: &Cluster) {
-        self.targets.map(request.target, answer.server);
+        self.mapping.map(request.target, answer.server);
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
         if let Change::Left(id) = change {
-            self.targets.unmap(id);
+            self.mapping.leave(id);
         }
     }
 
@@ -72,14 +72,14 @@ impl Policy for LardCost {
     }
 
     fn forgotten(&mut self, into: &mut Vec<TargetId>) {
-        self.targets.take_forgotten(into);
+        self.mapping.targets.take_forgotten(into);
     }
 
     fn keep_forgotten(&mut self, keep: bool) {
-        self.targets.keep_forgotten(keep);
+        self.mapping.targets.keep_forgotten(keep);
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { targets: self.targets.len(), replicated: 0 }
+        Gauges { targets: self.mapping.targets.len(), replicated: 0 }
     }
 }

@@ -18,10 +18,10 @@
 //!   basic LARD: its set then has that one member.
 
 use crate::costs::{Costs, L_IDLE_PARAM, L_OVERLOAD_PARAM, MISS_COST_PARAM};
-use crate::lard::{MAX_TARGETS_PARAM, table};
+use crate::lard::{MAX_TARGETS_PARAM, max_targets};
+use crate::mappings::Replicas;
 use crate::params::{Kind, Param, Params, Value};
 use crate::servers::ServerSet;
-use crate::targets::Targets;
 use crate::{
     Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Load, Policy, Request, ServerId,
     TargetId, Why,
@@ -53,9 +53,7 @@ pub(crate) const ENTRY: Entry = Entry {
 struct LardExt {
     costs: Costs,
     disk_low: u64,
-    targets: Targets<ServerSet>,
-    /// Targets with more than one member.
-    replicated: usize,
+    replicas: Replicas,
 }
 
 impl LardExt {
@@ -63,13 +61,8 @@ impl LardExt {
         Self {
             costs: Costs::new(params),
             disk_low: params.count("disk_low").expect("disk_low cannot be auto"),
-            targets: table(params),
-            replicated: 0,
+            replicas: Replicas::new(max_targets(params)),
         }
-    }
-
-    fn mapped(&self, target: TargetId) -> &[ServerId] {
-        self.targets.get(target).map_or(&[], ServerSet::ids)
     }
 
     fn first(&self, mapped: &[ServerId], cluster: &Cluster) -> Option<Assignment> {
@@ -112,7 +105,8 @@ impl LardExt {
 
 impl Policy for LardExt {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
-        let mapped = self.mapped(request.target);
+        let known = self.replicas.get(request.target);
+        let mapped = known.as_deref().map_or(&[][..], ServerSet::ids);
         match request.holder.filter(|id| cluster.is_usable(*id)) {
             None => self.first(mapped, cluster),
             Some(holder) => Some(self.later(holder, mapped, cluster)),
@@ -121,54 +115,42 @@ impl Policy for LardExt {
 
     fn commit(&mut self, request: &Request, answer: &Assignment, _: &Cluster) {
         if !answer.cache {
-            self.targets.touch(request.target);
+            self.replicas.touch(request.target);
             return;
         }
-        let Some(set) = self.targets.touch(request.target) else {
-            let set = ServerSet::of(answer.server, 0);
-            if let Some((_, forgotten)) = self.targets.insert(request.target, set) {
-                self.replicated -= usize::from(forgotten.is_replicated());
+        let first = ServerSet::of(answer.server, 0);
+        self.replicas.update(request.target, first.clone(), |set| {
+            if set.contains(answer.server) {
+                return;
             }
-            return;
-        };
-        if set.contains(answer.server) {
-            return;
-        }
-        self.replicated -= usize::from(set.is_replicated());
-        match answer.why {
-            Why::Sticky => set.insert(answer.server),
-            _ => *set = ServerSet::of(answer.server, 0),
-        }
-        self.replicated += usize::from(set.is_replicated());
+            match answer.why {
+                Why::Sticky => set.insert(answer.server),
+                _ => *set = first,
+            }
+        });
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
         if let Change::Left(id) = change {
-            self.replicated = 0;
-            self.targets.for_each_value_mut(|set| {
-                if set.contains(id) {
-                    set.retain(|member| member != id);
-                }
-                self.replicated += usize::from(set.is_replicated());
-            });
+            self.replicas.leave(id);
         }
     }
 
     fn cost(&self, id: ServerId, request: &Request, cluster: &Cluster) -> Option<f64> {
-        let mapped = self.mapped(request.target).contains(&id);
+        let mapped = self.replicas.get(request.target).is_some_and(|known| known.contains(id));
         let cost = self.costs.aggregate(id, mapped, cluster);
         Some(cost.map_or(f64::INFINITY, Load::as_f64))
     }
 
     fn forgotten(&mut self, into: &mut Vec<TargetId>) {
-        self.targets.take_forgotten(into);
+        self.replicas.targets.take_forgotten(into);
     }
 
     fn keep_forgotten(&mut self, keep: bool) {
-        self.targets.keep_forgotten(keep);
+        self.replicas.targets.keep_forgotten(keep);
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { targets: self.targets.len(), replicated: self.replicated }
+        Gauges { targets: self.replicas.targets.len(), replicated: self.replicas.replicated() }
     }
 }

@@ -9,10 +9,10 @@
 //!   before: an old set may gain one server and lose another by the same request;
 //! * members that are not usable are passed over, and a set of none but such counts as empty.
 
-use crate::lard::{MAX_TARGETS_PARAM, T_HIGH_PARAM, T_LOW_PARAM, table};
+use crate::lard::{MAX_TARGETS_PARAM, T_HIGH_PARAM, T_LOW_PARAM, max_targets};
+use crate::mappings::Replicas;
 use crate::params::{Kind, Param, Params, Value};
 use crate::servers::ServerSet;
-use crate::targets::Targets;
 use crate::thresholds::Thresholds;
 use crate::{
     Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Guard, Instant, Policy, Request,
@@ -66,9 +66,7 @@ struct Plan {
 pub(crate) struct LardR {
     thresholds: Thresholds,
     age_max: Duration,
-    targets: Targets<ServerSet>,
-    /// Targets with more than one member.
-    replicated: usize,
+    replicas: Replicas,
 }
 
 impl LardR {
@@ -76,15 +74,14 @@ impl LardR {
         Self {
             thresholds: Thresholds::new(params.count("t_low"), params.count("t_high")),
             age_max: params.span("k"),
-            targets: table(params),
-            replicated: 0,
+            replicas: Replicas::new(max_targets(params)),
         }
     }
 
     fn plan(&self, request: &Request, cluster: &Cluster) -> Option<Plan> {
         let limit = self.thresholds.high;
-        let known = self.targets.get(request.target);
-        let ids = known.map_or(&[][..], ServerSet::ids);
+        let known = self.replicas.get(request.target);
+        let ids = known.as_deref().map_or(&[][..], ServerSet::ids);
         let usable = ids.iter().copied().filter(|id| cluster.is_usable(*id));
         let Some(least) = usable.clone().min_by_key(|id| limit.rank(*id, cluster)) else {
             let server = limit.least_loaded(cluster)?;
@@ -92,7 +89,7 @@ impl LardR {
         };
         let len = usable.clone().count();
         let mut plan = Plan { server: least, why: Why::Affinity, join: false, leave: None, len };
-        let age = known.map_or(Duration::ZERO, |set| age(set, request.at));
+        let age = known.as_deref().map_or(Duration::ZERO, |set| age(set, request.at));
         if len > 1 && age > self.age_max {
             // Not `least`, even if all are equal: it serves this very request.
             let others = usable.filter(|id| *id != least);
@@ -114,7 +111,7 @@ impl LardR {
     /// The answer of nearly every request, without a plan: one member, not too busy.
     #[inline]
     fn only_member(&self, target: TargetId, cluster: &Cluster) -> Option<ServerId> {
-        match self.targets.get(target)?.ids() {
+        match self.replicas.get(target)?.ids() {
             [id] if cluster.is_usable(*id) && !self.thresholds.too_busy(*id, cluster) => Some(*id),
             _ => None,
         }
@@ -143,39 +140,27 @@ impl Policy for LardR {
 
     fn commit(&mut self, request: &Request, answer: &Assignment, cluster: &Cluster) {
         if answer.why == Why::Affinity {
-            self.targets.touch(request.target);
+            self.replicas.touch(request.target);
             return;
         }
         let Some(plan) = self.plan(request, cluster) else { return };
         let now = wrapped_ms(request.at);
-        let Some(set) = self.targets.touch(request.target) else {
-            let set = ServerSet::of(plan.server, now);
-            if let Some((_, forgotten)) = self.targets.insert(request.target, set) {
-                self.replicated -= usize::from(forgotten.is_replicated());
+        let first = ServerSet::of(plan.server, now);
+        self.replicas.update(request.target, first.clone(), |set| {
+            match plan.why {
+                Why::FirstSeen => *set = first,
+                _ => {
+                    set.retain(|id| Some(id) != plan.leave);
+                    set.insert(plan.server);
+                }
             }
-            return;
-        };
-        self.replicated -= usize::from(set.is_replicated());
-        match plan.why {
-            Why::FirstSeen => *set = ServerSet::of(plan.server, now),
-            _ => {
-                set.retain(|id| Some(id) != plan.leave);
-                set.insert(plan.server);
-            }
-        }
-        set.set_stamp(now);
-        self.replicated += usize::from(set.is_replicated());
+            set.set_stamp(now);
+        });
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {
         if let Change::Left(id) = change {
-            self.replicated = 0;
-            self.targets.for_each_value_mut(|set| {
-                if set.contains(id) {
-                    set.retain(|member| member != id);
-                }
-                self.replicated += usize::from(set.is_replicated());
-            });
+            self.replicas.leave(id);
         }
     }
 
@@ -184,14 +169,14 @@ impl Policy for LardR {
     }
 
     fn forgotten(&mut self, into: &mut Vec<TargetId>) {
-        self.targets.take_forgotten(into);
+        self.replicas.targets.take_forgotten(into);
     }
 
     fn keep_forgotten(&mut self, keep: bool) {
-        self.targets.keep_forgotten(keep);
+        self.replicas.targets.keep_forgotten(keep);
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { targets: self.targets.len(), replicated: self.replicated }
+        Gauges { targets: self.replicas.targets.len(), replicated: self.replicas.replicated() }
     }
 }

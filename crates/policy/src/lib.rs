@@ -12,6 +12,7 @@ mod cap;
 mod cap_alarm;
 mod cluster;
 mod costs;
+mod departures;
 mod desk;
 mod gathered;
 mod lard;
@@ -21,6 +22,7 @@ mod lard_r;
 mod latencies;
 mod least_loaded;
 mod maglev;
+mod mappings;
 mod named;
 mod p2c;
 mod params;
@@ -32,6 +34,7 @@ mod rotation;
 mod round_robin;
 mod server;
 mod servers;
+mod slots;
 mod static_partition;
 mod target_hash;
 mod targets;
@@ -129,7 +132,8 @@ pub enum Change {
 pub struct Gauges {
     /// Targets in the table.
     pub targets: usize,
-    /// Targets mapped to more than one server.
+    /// Targets mapped to more than one server. A server that has left counts in each of its
+    /// targets until that is asked for again.
     pub replicated: usize,
 }
 

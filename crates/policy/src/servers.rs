@@ -1,24 +1,27 @@
-//! A set of servers with a time stamp in 16 bytes: the replica sets of LARD/R and extended LARD.
+//! A set of servers with two stamps in 16 bytes: the replica sets of LARD/R and extended LARD.
 //!
-//! Up to five members lie in place; sets beyond that, of which there are few (each replica past
+//! Up to three members lie in place; sets beyond that, of which there are few (each replica past
 //! the first took an overload to make), own a list.
 
 use crate::ServerId;
+use crate::departures::Moment;
 
 /// Members that fit in place.
-const FEW_MAX: usize = 5;
+const FEW_MAX: usize = 3;
 
-/// A set of servers, in the order in which they came, and a stamp of which the user knows the
-/// meaning; it is here because here it takes no room.
+/// A set of servers, in the order in which they came; a stamp of which the user knows the meaning;
+/// and when the set was written down (see `mappings`). They are here because here they take no
+/// room.
 #[derive(Clone, Debug)]
 pub(crate) enum ServerSet {
-    Few { len: u8, ids: [ServerId; FEW_MAX], stamp: u32 },
+    Few { len: u8, ids: [ServerId; FEW_MAX], written: Moment, stamp: u32 },
     Many(Box<Many>),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Many {
     ids: Vec<ServerId>,
+    written: Moment,
     stamp: u32,
 }
 
@@ -26,7 +29,7 @@ const _: () = assert!(size_of::<ServerSet>() == 16);
 
 impl ServerSet {
     pub(crate) fn new(stamp: u32) -> Self {
-        Self::Few { len: 0, ids: [ServerId(0); FEW_MAX], stamp }
+        Self::Few { len: 0, ids: [ServerId(0); FEW_MAX], written: Moment::default(), stamp }
     }
 
     pub(crate) fn of(id: ServerId, stamp: u32) -> Self {
@@ -66,6 +69,22 @@ impl ServerSet {
         }
     }
 
+    #[inline]
+    pub(crate) fn written(&self) -> Moment {
+        match self {
+            Self::Few { written, .. } => *written,
+            Self::Many(many) => many.written,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set_written(&mut self, now: Moment) {
+        match self {
+            Self::Few { written, .. } => *written = now,
+            Self::Many(many) => many.written = now,
+        }
+    }
+
     pub(crate) fn insert(&mut self, id: ServerId) {
         if self.contains(id) {
             return;
@@ -75,9 +94,10 @@ impl ServerSet {
                 ids[usize::from(*len)] = id;
                 *len += 1;
             }
-            Self::Few { ids, stamp, .. } => {
-                let (ids, stamp) = (ids.iter().copied().chain([id]).collect(), *stamp);
-                *self = Self::Many(Box::new(Many { ids, stamp }));
+            Self::Few { ids, written, stamp, .. } => {
+                let ids = ids.iter().copied().chain([id]).collect();
+                let many = Many { ids, written: *written, stamp: *stamp };
+                *self = Self::Many(Box::new(many));
             }
             Self::Many(many) => many.ids.push(id),
         }
@@ -100,6 +120,7 @@ impl ServerSet {
                 many.ids.retain(|id| keep(*id));
                 if many.ids.len() <= FEW_MAX {
                     let mut few = Self::new(many.stamp);
+                    few.set_written(many.written);
                     many.ids.iter().for_each(|id| few.insert(*id));
                     *self = few;
                 }
