@@ -4,11 +4,11 @@
 //! its figures go to standard output.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use workload::{Builder, Clock, Pseudonyms, Statistics, detect, read};
 
-/// Lines by which a format is recognised.
-const SAMPLE_LINES: usize = 20;
+/// Bytes by which a format is recognised.
+const SAMPLE_BYTES: u64 = 16 * 1024;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
@@ -17,10 +17,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut names = Pseudonyms::default();
     for word in words {
         let (site, path) = word.split_once('=').ok_or("expected SITE=LOG")?;
-        let lines: Vec<Vec<u8>> =
-            open(path)?.split(b'\n').take(SAMPLE_LINES).collect::<Result<_, _>>()?;
-        let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
-        let (format, sure) = detect(&lines).ok_or("no format knows these lines")?;
+        let mut sample = Vec::new();
+        open(path)?.take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+        let guess = detect(&sample).ok_or("no format knows these lines")?;
+        let (format, sure) = (guess.format, (guess.confidence * 100.0).round());
         let mut full = Ok(());
         let tally = read(format, open(path)?, |record| {
             if !record.counted() {

@@ -1,6 +1,7 @@
 //! One line of a log, as every format gives it.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// When a request came, by the site's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,9 +21,10 @@ impl Stamp {
 }
 
 /// One request, as logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it came.
+    /// When it came. Formats that say when the reply ended, and how long that took, give the
+    /// difference; those that say only the former give that.
     pub at: Stamp,
     /// The site, as the log names it; empty when the format knows of one site only.
     pub site: Cow<'a, str>,
@@ -39,9 +41,42 @@ pub struct Record<'a> {
     pub bytes: u64,
     /// Bytes of the target, where the format says.
     pub size: Option<u64>,
+    /// From the request to the end of the reply, where the format says: what the client waited for,
+    /// its own slow line included.
+    pub took: Option<Duration>,
+    /// What the server took of that, where the format tells it apart: HAProxy's Tr, nginx's
+    /// $upstream_response_time, Envoy's upstream service time, an ALB's target_processing_time.
+    pub served: Option<Duration>,
+    /// Who answered, as the log names it.
+    pub server: Option<Cow<'a, str>>,
+    /// Whether a cache had the target: the front-end's own, or, in Baton's log, the server's as the
+    /// policy believed.
+    pub hit: Option<bool>,
 }
 
 impl Record<'_> {
+    /// The same, no longer part of the line.
+    pub fn into_owned(self) -> Record<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Record {
+            site: own(self.site),
+            client: own(self.client),
+            method: own(self.method),
+            url: own(self.url),
+            server: self.server.map(own),
+            ..Record {
+                at: self.at,
+                status: self.status,
+                bytes: self.bytes,
+                size: self.size,
+                took: self.took,
+                served: self.served,
+                hit: self.hit,
+                ..Record::default()
+            }
+        }
+    }
+
     /// Whether the request counts, see [`crate::Entry::counted`].
     pub fn counted(&self) -> bool {
         self.method == "GET" && matches!(self.status, 200 | 206 | 304)
@@ -49,30 +84,53 @@ impl Record<'_> {
 }
 
 /// Bytes that RFC 3986 has no place for in a request target, although logs have them.
-const fn foreign(byte: u8) -> bool {
-    matches!(byte, b'"' | b'#' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
-        || !byte.is_ascii_graphic()
-}
+const FOREIGN: [bool; 256] = {
+    let mut foreign = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        foreign[byte] = !(byte as u8).is_ascii_graphic()
+            || matches!(
+                byte as u8,
+                b'"' | b'#' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
+            );
+        byte += 1;
+    }
+    foreign
+};
 
 /// A logged request target with every byte that may not be sent percent-encoded.
 ///
-/// Old clients sent such bytes raw. Encoded, a strict server can take part in the replay; what was
-/// asked for both raw and encoded becomes one target, as RFC 3986 has it. A raw `%` stays.
+/// Old clients sent such bytes raw, and servers log them raw or escaped by a backslash (`\x22`,
+/// `\"`). Encoded, a strict server can take part in the replay; what was asked for both raw and
+/// encoded becomes one target, as RFC 3986 has it. A raw `%` stays.
 pub(crate) fn clean_url(logged: &[u8]) -> Cow<'_, str> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let logged = logged.trim_ascii();
-    if !logged.iter().copied().any(foreign) {
+    if !logged.iter().any(|&byte| FOREIGN[usize::from(byte)]) {
         return String::from_utf8_lossy(logged);
     }
     let mut clean = String::with_capacity(logged.len() + 16);
-    for &byte in logged {
-        if foreign(byte) {
+    let mut rest = logged;
+    while let [first, others @ ..] = rest {
+        let (byte, after) = match *rest {
+            [b'\\', b'x' | b'X', h, l, ..] if h.is_ascii_hexdigit() && l.is_ascii_hexdigit() => {
+                clean.push('%');
+                clean.push(h.to_ascii_uppercase().into());
+                clean.push(l.to_ascii_uppercase().into());
+                rest = &rest[4..];
+                continue;
+            }
+            [b'\\', escaped @ (b'"' | b'\\'), ..] => (escaped, &rest[2..]),
+            _ => (*first, others),
+        };
+        if FOREIGN[usize::from(byte)] {
             clean.push('%');
             clean.push(HEX[usize::from(byte >> 4)].into());
             clean.push(HEX[usize::from(byte & 15)].into());
         } else {
             clean.push(byte.into());
         }
+        rest = after;
     }
     Cow::Owned(clean)
 }
@@ -85,6 +143,11 @@ mod tests {
     fn bytes_that_may_not_be_sent_are_encoded_and_others_stay() {
         assert!(matches!(clean_url(b"/a?b=%20&c=[1]"), Cow::Borrowed("/a?b=%20&c=[1]")));
         assert_eq!(clean_url(b" /a b<c>\xff#d "), "/a%20b%3Cc%3E%FF%23d");
+    }
+
+    #[test]
+    fn what_a_server_escaped_is_the_byte_that_was_sent() {
+        assert_eq!(clean_url(br#"/a\x22b\"c\\d\xe4\x2"#), "/a%22b%22c%5Cd%E4%5Cx2");
     }
 
     #[test]

@@ -83,6 +83,25 @@ impl Trace {
         self.clients
     }
 
+    /// A trace of GETs to one site, from requests in any order (equal times stay as they are) whose
+    /// targets are indices of `targets`. Targets that nothing asks for are left out.
+    pub(crate) fn of_one_site(
+        site: &str,
+        targets: Vec<Target>,
+        mut requests: Vec<Entry>,
+        clients: u32,
+    ) -> Self {
+        requests.sort_by_key(|entry| entry.at_ms);
+        let mut numbers = Renumbering::new(targets.len());
+        for entry in &mut requests {
+            entry.target = numbers.number(entry.target);
+        }
+        let asked = numbers.next as usize;
+        let mut targets = numbers.sorted(targets);
+        targets.truncate(asked);
+        Self { sites: vec![site.into()], targets, requests, methods: vec!["GET".into()], clients }
+    }
+
     /// Keeps only the requests of which `keep` says so; targets and clients keep their numbers.
     pub fn retain(&mut self, mut keep: impl FnMut(&Entry, &Target) -> bool) {
         let targets = &self.targets;
@@ -111,6 +130,7 @@ impl Trace {
                     status: entry.status,
                     bytes: entry.bytes,
                     size: Some(target.size),
+                    ..Record::default()
                 },
             );
             out.write_all(line.as_bytes())?;

@@ -3,7 +3,8 @@
 //! `host [DD:HH:MM:SS] "request" status bytes`: the day of the month, no month, no zone. Some lines
 //! end after the status, some requests contain quotes (so the last quote ends the request).
 
-use super::{Cause, Format, Parse, bytes, request_line, status};
+use super::field::{bytes, request_line, status};
+use super::{Cause, Format, Parse};
 use crate::civil::{DAY_MS, number, time_of_day};
 use crate::record::{Record, Stamp, clean_url};
 use std::borrow::Cow;
@@ -11,7 +12,6 @@ use std::borrow::Cow;
 pub(super) const FORMAT: Format = Format {
     name: "epa",
     about: "Internet Traffic Archive, EPA and SDSC: host [DD:HH:MM:SS] \"request\" status bytes",
-    detect: |line| if parse(line).is_ok() { 95 } else { 0 },
     parser: || Box::new(Epa),
 };
 
@@ -20,6 +20,14 @@ struct Epa;
 impl Parse for Epa {
     fn line<'a>(&mut self, line: &'a [u8]) -> Result<Option<Record<'a>>, Cause> {
         parse(line).map(Some)
+    }
+
+    fn sure(&mut self, line: &[u8]) -> Option<u8> {
+        Some(if parse(line).is_ok() { 95 } else { 0 })
+    }
+
+    fn fork(&self) -> Box<dyn Parse> {
+        Box::new(Self)
     }
 }
 
@@ -36,16 +44,18 @@ fn parse(line: &[u8]) -> Result<Record<'_>, Cause> {
     let rest = rest.strip_prefix(b"\"").ok_or(Cause::Request)?;
     let end = rest.iter().rposition(|&byte| byte == b'"').ok_or(Cause::Request)?;
     let (method, url) = request_line(&rest[..end])?;
-    let (status, rest) = status(&rest[end + 1..])?;
+    let rest = rest[end + 1..].trim_ascii();
+    let gap = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+    let (code, rest) = rest.split_at(gap);
     Ok(Record {
         at,
         site: Cow::Borrowed(""),
         client: String::from_utf8_lossy(client),
         method: String::from_utf8_lossy(method),
         url: clean_url(url),
-        status,
+        status: status(code)?,
         bytes: bytes(rest)?,
-        size: None,
+        ..Record::default()
     })
 }
 

@@ -14,13 +14,6 @@ use std::fmt::Write as _;
 pub(super) const FORMAT: Format = Format {
     name: "baton",
     about: "Baton's own trace: tab-separated, the columns named in the first line",
-    detect: |line| match Columns::named(line) {
-        Ok(Some(_)) => 100,
-        // A later version is surely ours, too, and then the error says so.
-        Err(_) => 100,
-        Ok(None) if values(line).is_ok() => 60,
-        Ok(None) => 0,
-    },
     parser: || Box::new(Native { columns: None }),
 };
 
@@ -41,6 +34,7 @@ pub(crate) fn row(out: &mut String, record: &Record<'_>) {
     let _ = writeln!(out, "{at}\t{client}\t{method}\t{status}\t{bytes}\t{site}\t{size}\t{url}");
 }
 
+#[derive(Clone)]
 struct Native {
     columns: Option<Columns>,
 }
@@ -77,6 +71,20 @@ impl Parse for Native {
         }
         let Some(columns) = self.columns else { return Err(Cause::Header) };
         record(line, columns).map(Some)
+    }
+
+    fn sure(&mut self, line: &[u8]) -> Option<u8> {
+        Some(match self.line(line) {
+            Ok(_) => 100,
+            // A later version is surely ours, too, and then the error says so.
+            Err(_) if line.starts_with(MAGIC) => 100,
+            Err(_) if values(line).is_ok() => 60,
+            Err(_) => 0,
+        })
+    }
+
+    fn fork(&self) -> Box<dyn Parse> {
+        Box::new(self.clone())
     }
 }
 
@@ -115,6 +123,7 @@ fn record(line: &[u8], Columns(columns): Columns) -> Result<Record<'_>, Cause> {
         status: status.and_then(|status| u16::try_from(status).ok()).ok_or(Cause::Status)?,
         bytes: number(bytes, u64::MAX).ok_or(Cause::Bytes)?,
         size: Some(number(size, u64::MAX).ok_or(Cause::Size)?),
+        ..Record::default()
     })
 }
 

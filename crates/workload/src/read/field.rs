@@ -1,0 +1,427 @@
+//! What a part of a log line means, and how parts become a record.
+//!
+//! Every format names its parts with [`Field`]s and puts them into a [`Draft`]; only here is known
+//! how a status, a byte count or a span of time is written. Values stay slices of the line.
+
+use super::Cause;
+use super::stamp::Calendar;
+use crate::civil::number;
+use crate::record::{Record, clean_url};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// What a part of a line means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// Nothing of interest.
+    Skip,
+    /// Who asked.
+    Client,
+    /// Who asked, with the port, perhaps behind what syslog puts before a line.
+    Peer,
+    /// `X-Forwarded-For`: who asked is the first in the list.
+    Forwarded,
+    /// The site.
+    Site,
+    /// Method, URL and version.
+    Request,
+    /// The method.
+    Method,
+    /// The URL, with its query.
+    Url,
+    /// The URL without its query.
+    Path,
+    /// The query, with or without its question mark.
+    Query,
+    /// The status.
+    Status,
+    /// Bytes of the reply.
+    Bytes,
+    /// A point in time, in any notation that [`Calendar::stamp`] knows.
+    At,
+    /// When the request came, where another [`Field::At`] says when its reply ended.
+    Began,
+    /// A day in ISO 8601; the time of day is elsewhere.
+    Date,
+    /// The time of day that belongs to [`Field::Date`].
+    TimeOfDay,
+    /// From the request to the end of the reply; several of them add up.
+    Took(Unit),
+    /// What the server took; several of them add up.
+    Served(Unit),
+    /// Part of both, [`Field::Took`] and [`Field::Served`].
+    TookAndServed(Unit),
+    /// Waiting that [`Field::Served`] includes although no server is to blame.
+    Waited(Unit),
+    /// Who answered.
+    Server,
+    /// Who answered, as the last of several that were tried.
+    Servers,
+    /// A word that says whether a cache had it.
+    Hit,
+    /// Must be this word, or the line is no request.
+    Event(&'static str),
+}
+
+impl Field {
+    /// What is wrong with a line that ends before this field.
+    pub(crate) const fn cause(self) -> Cause {
+        match self {
+            Self::Client | Self::Peer | Self::Forwarded => Cause::Client,
+            Self::At | Self::Began | Self::Date | Self::TimeOfDay => Cause::Time,
+            Self::Status => Cause::Status,
+            Self::Bytes => Cause::Bytes,
+            _ => Cause::Request,
+        }
+    }
+}
+
+/// In what a span of time is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Seconds,
+    Millis,
+    Micros,
+    Nanos,
+}
+
+impl Unit {
+    const fn ns(self) -> u64 {
+        match self {
+            Self::Seconds => 1_000_000_000,
+            Self::Millis => 1_000_000,
+            Self::Micros => 1000,
+            Self::Nanos => 1,
+        }
+    }
+}
+
+/// What a format says about all its lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Habits {
+    /// Times are of the reply's end, so a request came by what it took earlier.
+    pub at_end: bool,
+    /// URLs are whole, with the site in front.
+    pub absolute: bool,
+    /// Lines say when.
+    pub timed: bool,
+    /// Lines say how a request was answered.
+    pub answered: bool,
+}
+
+/// A record in the making.
+#[derive(Default)]
+pub(crate) struct Draft<'a> {
+    client: Cow<'a, [u8]>,
+    site: Cow<'a, [u8]>,
+    method: Cow<'a, [u8]>,
+    url: Cow<'a, [u8]>,
+    query: Cow<'a, [u8]>,
+    server: Cow<'a, [u8]>,
+    at: Option<crate::Stamp>,
+    began: bool,
+    date_ms: Option<i64>,
+    of_day_ms: Option<i64>,
+    status: Option<u16>,
+    bytes: u64,
+    took_ns: Option<u64>,
+    served_ns: Option<u64>,
+    waited_ns: u64,
+    hit: Option<bool>,
+}
+
+impl<'a> Draft<'a> {
+    /// Takes the value of a field, as it stands in the line.
+    pub(crate) fn set(
+        &mut self,
+        field: Field,
+        value: Cow<'a, [u8]>,
+        calendar: &mut Calendar,
+    ) -> Result<(), Cause> {
+        match field {
+            Field::Skip => {}
+            Field::Client => self.client = value,
+            Field::Peer if self.client.is_empty() => self.client = part(value, address),
+            Field::Peer => {}
+            Field::Forwarded => {
+                let first = part(value, |text| first_of(text, b','));
+                if !blank(&first) || self.client.is_empty() {
+                    self.client = first;
+                }
+            }
+            Field::Site if blank(&self.site) => self.site = value,
+            Field::Site => {}
+            Field::Request => self.request(value)?,
+            Field::Method => self.method = value,
+            Field::Url | Field::Path => self.url = value,
+            Field::Query => self.query = value,
+            Field::Status => self.status = Some(status(&value)?),
+            Field::Bytes => self.bytes = bytes(&value)?,
+            Field::At if self.began => {}
+            Field::At => self.at = Some(calendar.stamp(value.trim_ascii()).ok_or(Cause::Time)?),
+            Field::Began => {
+                self.at = Some(calendar.stamp(value.trim_ascii()).ok_or(Cause::Time)?);
+                self.began = true;
+            }
+            Field::Date => self.date_ms = Some(calendar.date_ms(&value).ok_or(Cause::Time)?),
+            Field::TimeOfDay => {
+                self.of_day_ms = Some(super::stamp::of_day_ms(&value).ok_or(Cause::Time)?);
+            }
+            Field::Took(unit) => add(&mut self.took_ns, span_ns(value.trim_ascii(), unit)),
+            Field::Served(unit) => add(&mut self.served_ns, spans_ns(&value, unit)),
+            Field::TookAndServed(unit) => {
+                let span_ns = span_ns(value.trim_ascii(), unit);
+                add(&mut self.took_ns, span_ns);
+                add(&mut self.served_ns, span_ns);
+            }
+            Field::Waited(unit) => {
+                let waited_ns = spans_ns(&value, unit).unwrap_or(0);
+                self.waited_ns = self.waited_ns.saturating_add(waited_ns);
+            }
+            Field::Server => self.answered_by(value),
+            Field::Servers => self.answered_by(part(value, last_of)),
+            Field::Hit => self.hit = hit(&value).or(self.hit),
+            Field::Event(word) if *value == *word.as_bytes() => {}
+            Field::Event(_) => return Err(Cause::Event),
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, value: Cow<'a, [u8]>) -> Result<(), Cause> {
+        match value {
+            Cow::Borrowed(text) => {
+                let (method, url) = request_line(text)?;
+                (self.method, self.url) = (Cow::Borrowed(method), Cow::Borrowed(url));
+            }
+            Cow::Owned(text) => {
+                let (method, url) = request_line(&text)?;
+                (self.method, self.url) = (Cow::Owned(method.into()), Cow::Owned(url.into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn answered_by(&mut self, value: Cow<'a, [u8]>) {
+        if *value == *b"<CACHE>" {
+            self.hit = Some(true);
+        }
+        // HAProxy's <NOSRV>, <STATS> and the like are no servers.
+        if !blank(&value) && !value.starts_with(b"<") {
+            self.server = value;
+        }
+    }
+
+    /// The record, if nothing is missing that the format has.
+    pub(crate) fn record(mut self, habits: Habits) -> Result<Record<'a>, Cause> {
+        if let (Some(date_ms), Some(of_day_ms)) = (self.date_ms, self.of_day_ms) {
+            self.at = Some(crate::Stamp { local_ms: date_ms + of_day_ms, ahead_s: 0 });
+        }
+        if self.client.is_empty() {
+            self.client = Cow::Borrowed(b"-");
+        }
+        let mut at = match self.at {
+            Some(at) => at,
+            None if habits.timed => return Err(Cause::Time),
+            None => crate::Stamp::default(),
+        };
+        if habits.at_end && !self.began {
+            let took_ms = i64::try_from(self.took_ns.unwrap_or(0) / 1_000_000).unwrap_or(i64::MAX);
+            at.local_ms = at.local_ms.saturating_sub(took_ms);
+        }
+        if self.method.is_empty() {
+            self.method = Cow::Borrowed(b"GET");
+        }
+        if habits.absolute {
+            self.part_url();
+        }
+        if blank(&self.url) || !token(&self.method) {
+            return Err(Cause::Request);
+        }
+        let status = match self.status {
+            Some(status) => status,
+            None if habits.answered => return Err(Cause::Status),
+            None => 200,
+        };
+        let served_ns = self.served_ns.map(|served| served.saturating_sub(self.waited_ns));
+        let text =
+            |value: Cow<'a, [u8]>| if blank(&value) { Cow::Borrowed("") } else { utf8(value) };
+        let server = text(self.server);
+        Ok(Record {
+            at,
+            site: text(self.site),
+            client: utf8(self.client),
+            method: utf8(self.method),
+            url: url(self.url, &self.query),
+            status,
+            bytes: self.bytes,
+            size: None,
+            took: self.took_ns.map(Duration::from_nanos),
+            served: served_ns.map(Duration::from_nanos),
+            server: (!server.is_empty()).then_some(server),
+            hit: self.hit,
+        })
+    }
+
+    /// Takes `http://site:port/path` apart, if it is that.
+    fn part_url(&mut self) {
+        let Some(scheme_end) = memchr::memmem::find(&self.url, b"://") else { return };
+        if memchr::memchr(b'/', &self.url[..scheme_end]).is_some() {
+            return;
+        }
+        let start = scheme_end + 3;
+        let end = memchr::memchr2(b'/', b'?', &self.url[start..]);
+        let end = end.map_or(self.url.len(), |end| start + end);
+        if blank(&self.site) {
+            self.site = cut(&self.url, start, end);
+        }
+        self.url = match &self.url[end..] {
+            b"" => Cow::Borrowed(b"/"),
+            _ => cut(&self.url, end, self.url.len()),
+        };
+    }
+}
+
+/// A part of a text that borrows from the line if the text does.
+fn cut<'a>(text: &Cow<'a, [u8]>, start: usize, end: usize) -> Cow<'a, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[start..end]),
+        Cow::Owned(text) => Cow::Owned(text[start..end].to_vec()),
+    }
+}
+
+/// What `choose` takes of a text; borrows from the line if the text does.
+fn part<'a>(text: Cow<'a, [u8]>, choose: impl Fn(&[u8]) -> &[u8]) -> Cow<'a, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(choose(text)),
+        Cow::Owned(text) => Cow::Owned(choose(&text).to_vec()),
+    }
+}
+
+fn first_of(text: &[u8], gap: u8) -> &[u8] {
+    text.split(|&byte| byte == gap).next().unwrap_or_default().trim_ascii()
+}
+
+/// The last of a list with commas, or, over groups of servers, colons with blanks around.
+fn last_of(text: &[u8]) -> &[u8] {
+    let blank = memchr::memrchr(b' ', text.trim_ascii_end());
+    blank.map_or(text, |at| &text[at + 1..]).trim_ascii()
+}
+
+/// The address in `10.0.0.1:80`, `[::1]:80` or either of them behind other words.
+fn address(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii_end();
+    let text = memchr::memrchr(b' ', text).map_or(text, |at| &text[at + 1..]);
+    if let Some(rest) = text.strip_prefix(b"[") {
+        return first_of(rest, b']');
+    }
+    memchr::memrchr(b':', text).map_or(text, |at| &text[..at])
+}
+
+fn blank(text: &[u8]) -> bool {
+    matches!(text, b"" | b"-")
+}
+
+/// Text that is not UTF-8 is made so; the fields of ordinary lines stay slices.
+fn utf8(text: Cow<'_, [u8]>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => String::from_utf8_lossy(text),
+        Cow::Owned(text) => Cow::Owned(String::from_utf8_lossy(&text).into_owned()),
+    }
+}
+
+fn url<'a>(path: Cow<'a, [u8]>, query: &[u8]) -> Cow<'a, str> {
+    let query = query.strip_prefix(b"?").unwrap_or(query);
+    if !blank(query) {
+        return Cow::Owned(clean_url(&[&path, &b"?"[..], query].concat()).into_owned());
+    }
+    match path {
+        Cow::Borrowed(path) => clean_url(path),
+        Cow::Owned(path) => Cow::Owned(clean_url(&path).into_owned()),
+    }
+}
+
+fn token(method: &[u8]) -> bool {
+    let part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    !blank(method) && method.iter().all(part)
+}
+
+/// The method and the URL of a logged request line. HTTP/0.9 has no version; URLs with raw blanks
+/// were sent and logged.
+pub(crate) fn request_line(request: &[u8]) -> Result<(&[u8], &[u8]), Cause> {
+    let request = request.trim_ascii();
+    let gap = memchr::memchr(b' ', request).ok_or(Cause::Request)?;
+    let (method, rest) = request.split_at(gap);
+    let url = match memchr::memrchr(b' ', rest) {
+        Some(at) if rest[at + 1..].starts_with(b"HTTP/") => rest[..at].trim_ascii(),
+        _ => rest.trim_ascii(),
+    };
+    if url.is_empty() || !token(method) { Err(Cause::Request) } else { Ok((method, url)) }
+}
+
+/// A status code; 0, -1 and nothing say that the client got none.
+pub(crate) fn status(text: &[u8]) -> Result<u16, Cause> {
+    match *text.trim_ascii() {
+        [h @ b'1'..=b'9', t @ b'0'..=b'9', o @ b'0'..=b'9'] => {
+            let digit = |byte: u8| u16::from(byte - b'0');
+            Ok(digit(h) * 100 + digit(t) * 10 + digit(o))
+        }
+        [b'0'] | [b'-', b'1'] | [b'0', b'0', b'0'] | [b'-'] => Err(Cause::Unanswered),
+        _ => Err(Cause::Status),
+    }
+}
+
+/// A byte count: a number, or 0 for "-" and for nothing at all (both are logged). HAProxy puts a
+/// plus before counts that were not final.
+pub(crate) fn bytes(text: &[u8]) -> Result<u64, Cause> {
+    let text = text.trim_ascii();
+    match text.strip_prefix(b"+").unwrap_or(text) {
+        b"" | b"-" => Ok(0),
+        digits => number(digits, u64::MAX).ok_or(Cause::Bytes),
+    }
+}
+
+fn add(sum: &mut Option<u64>, span_ns: Option<u64>) {
+    if let Some(span_ns) = span_ns {
+        *sum = Some(sum.unwrap_or(0).saturating_add(span_ns));
+    }
+}
+
+/// Nanoseconds of a decimal number, or of the sum of several that commas, colons or blanks part
+/// (as nginx logs several tries); `None` when there is none.
+fn spans_ns(text: &[u8], unit: Unit) -> Option<u64> {
+    let mut sum = None;
+    for word in text.split(|byte| matches!(byte, b',' | b':' | b' ' | b'\t')) {
+        add(&mut sum, span_ns(word, unit));
+    }
+    sum
+}
+
+/// Nanoseconds of one decimal number; what stands behind the digits ("ms") is passed over. `None`
+/// for negative numbers, which say that the event did not happen, and for what is no number.
+fn span_ns(word: &[u8], unit: Unit) -> Option<u64> {
+    let word = word.strip_prefix(b"+").unwrap_or(word);
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let whole = number(&word[..digits], u64::MAX)?;
+    let mut span_ns = whole.saturating_mul(unit.ns());
+    if let Some(b'.') = word.get(digits) {
+        let mut place_ns = unit.ns();
+        for digit in word[digits + 1..].iter().take_while(|byte| byte.is_ascii_digit()) {
+            place_ns /= 10;
+            span_ns = span_ns.saturating_add(u64::from(digit - b'0') * place_ns);
+        }
+    }
+    Some(span_ns)
+}
+
+/// Whether a cache had it, by the words of nginx, Squid, CloudFront and our own log. What was sent
+/// from the cache counts as had, although a server may have been asked whether it is still good.
+fn hit(word: &[u8]) -> Option<bool> {
+    const HAD: [&[u8]; 5] = [b"hit", b"stale", b"updating", b"revalidated", b"unmodified"];
+    const NOT: [&[u8]; 4] = [b"miss", b"expired", b"bypass", b"modified"];
+    let among = |words: &[&[u8]]| {
+        words
+            .iter()
+            .any(|known| word.windows(known.len()).any(|window| window.eq_ignore_ascii_case(known)))
+    };
+    if among(&HAD) { Some(true) } else { among(&NOT).then_some(false) }
+}
