@@ -1,0 +1,287 @@
+//! One run: the desk of the switch, asked for each request of the log, over servers on paper.
+
+use super::arrivals::Arrivals;
+use super::copies::Copies;
+use super::holders::Holders;
+use super::server::Server;
+use super::slices::Slices;
+use super::{Demand, Histogram, Outcome, Pace, ServerOutcome, Setup};
+use core::time::Duration;
+use model::{Calendar, Slab, Source};
+use policy::{
+    Admission, AdmissionForm, Cluster, Desk, Dice, Instant, Load, Request, ServerId, Spec, State,
+    TargetId, Ticket, Why,
+};
+
+/// Requests that are served at once, at most, in an open loop: beyond, a front-end would long have
+/// begun to turn clients away, and so does a run.
+pub const OPEN_MAX: usize = 1 << 15;
+
+/// How often servers report their utilisation: what CAP's servers were asked for was some seconds
+/// old, what Prequal's probes say at most one.
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
+
+/// Separates the dice of arrivals and of replies from the policy's own.
+const ARRIVALS_SALT: u64 = 0x6172_7269_7661_6c73;
+const REPLIES_SALT: u64 = 0x7265_706c_6965_7321;
+
+/// A request that is being served.
+#[derive(Debug)]
+struct Open {
+    ticket: Ticket,
+    disk: bool,
+    /// Whether it reads its target for the cache.
+    reads: bool,
+}
+
+/// A cluster that is being played a log.
+pub struct Run {
+    desk: Desk,
+    servers: Vec<Server>,
+    pace: Pace,
+    /// Requests served at once.
+    open_max: usize,
+    open: Slab<Open>,
+    ends: Calendar<u32>,
+    arrivals: Arrivals,
+    times: Vec<Instant>,
+    dice: Dice,
+    holders: Holders,
+    copies: Copies,
+    evicted: Vec<TargetId>,
+    now: Instant,
+    first: Option<Instant>,
+    report_due: Instant,
+    latency: Histogram,
+    slices: Slices,
+    totals: Totals,
+}
+
+/// What is counted along the way.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    requests: u64,
+    refused: u64,
+    cacheable: u64,
+    coalesced: u64,
+    misses: u64,
+    reply_bytes: u64,
+    hit_bytes: u64,
+    whys: Vec<u64>,
+}
+
+impl Run {
+    /// The cluster of `setup`, caches cold, before the first request.
+    pub fn new(setup: &Setup) -> Self {
+        let policy = (setup.policy.build)(&setup.params);
+        let mut desk = Desk::new(policy, Cluster::new(0.0), setup.seed);
+        for number in 1..=setup.servers.max(1) {
+            let spec = Spec { name: format!("s{number}").into(), weight: 1, capacity: None };
+            desk.join(spec, State::Up, Instant::ZERO).expect("a cluster has 65,536 slots");
+        }
+        let servers = vec![Server::new(setup); desk.cluster().usable().len()];
+        let speed = if let Pace::Open { speed } = setup.pace { speed } else { 1.0 };
+        Self {
+            open_max: open_max(setup.pace, desk.cluster()),
+            desk,
+            servers,
+            pace: setup.pace,
+            open: Slab::default(),
+            ends: Calendar::default(),
+            arrivals: Arrivals::new(setup.seed ^ ARRIVALS_SALT, setup.grain, speed),
+            times: Vec::new(),
+            dice: Dice::new(setup.seed ^ REPLIES_SALT),
+            holders: Holders::new(),
+            copies: Copies::default(),
+            evicted: Vec::new(),
+            now: Instant::ZERO,
+            first: None,
+            report_due: Instant::ZERO,
+            latency: Histogram::default(),
+            slices: Slices::new(),
+            totals: Totals { whys: vec![0; Why::ALL.len()], ..Totals::default() },
+        }
+    }
+
+    /// Plays the next part of the log. Requests of one stamp belong into one part, as far as that
+    /// is possible; the cut between parts changes nothing else.
+    pub fn feed(&mut self, demands: &[Demand]) {
+        if let Pace::Closed { .. } = self.pace {
+            for demand in demands {
+                while self.open.len() >= self.open_max {
+                    self.end_next(Instant::NEVER);
+                }
+                self.place(demand);
+            }
+            return;
+        }
+        let mut times = std::mem::take(&mut self.times);
+        self.arrivals.fill(demands, &mut times);
+        for (demand, &at) in demands.iter().zip(&times) {
+            while self.end_next(at) {}
+            self.now = at;
+            if self.open.len() >= self.open_max {
+                self.totals.refused += 1;
+            } else {
+                self.place(demand);
+            }
+        }
+        self.times = times;
+    }
+
+    /// Ends all that is still being served. `hot` are targets whose homes are wanted.
+    pub fn finish(mut self, hot: &[u32]) -> Outcome {
+        let arrived_last = self.now;
+        self.end_slice();
+        while self.end_next(Instant::NEVER) {}
+        let homes = hot.iter().map(|target| self.homes(*target)).collect();
+        let first = self.first.unwrap_or_default();
+        let end = self.now;
+        let books = self.desk.cluster();
+        let server = |(at, server): (usize, &Server)| ServerOutcome {
+            requests: server.requests,
+            hits: server.hits,
+            cpu: server.cpu.given(),
+            disk: server.disk.given(),
+            load_mean: books
+                .server(ServerId(at as u16))
+                .map_or(0.0, |server| server.load_mean(first, end)),
+            cached_bytes: server.cache.bytes(),
+            cached_targets: server.cache.targets() as u64,
+        };
+        let servers: Vec<_> = self.servers.iter().enumerate().map(server).collect();
+        Outcome {
+            requests: self.totals.requests,
+            refused: self.totals.refused,
+            span: end.since(first),
+            arrivals_span: arrived_last.since(first),
+            cacheable: self.totals.cacheable,
+            hits: servers.iter().map(|server| server.hits).sum(),
+            coalesced: self.totals.coalesced,
+            misses: self.totals.misses,
+            reply_bytes: self.totals.reply_bytes,
+            hit_bytes: self.totals.hit_bytes,
+            latency: self.latency,
+            servers,
+            replicated: self.copies.replicated(),
+            gauges: self.desk.policy().gauges(),
+            whys: self.totals.whys,
+            homes,
+            slices: self.slices.into_list(),
+            closed: matches!(self.pace, Pace::Closed { .. }),
+        }
+    }
+
+    /// About how much memory it holds, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let table = self.desk.policy().gauges().targets * size_of::<[u64; 6]>();
+        let caches: usize = self.servers.iter().map(Server::memory_bytes).sum();
+        caches + table + self.copies.memory_bytes()
+    }
+
+    /// Asks who serves, and lets that server serve.
+    #[inline]
+    fn place(&mut self, demand: &Demand) {
+        let now = self.now;
+        self.first.get_or_insert(now);
+        if now >= self.report_due {
+            self.report();
+        }
+        let request = Request {
+            at: now,
+            target: TargetId(demand.target.into()),
+            class: demand.class,
+            holder: self.holders.of(demand.client, demand.at),
+        };
+        let (answer, ticket) =
+            self.desk.assign(&request, &[]).expect("every server of a run is up");
+        self.holders.note(demand.client, answer.server, demand.at);
+        self.totals.whys[answer.why.index()] += 1;
+
+        let cacheable = demand.cacheable >= 1.0
+            || (demand.cacheable > 0.0 && self.dice.unit() < f64::from(demand.cacheable));
+        // What is forwarded is served, and kept, by the server it is fetched from.
+        let keep = answer.cache || answer.why == Why::Forward;
+        let server = &mut self.servers[answer.server.index()];
+        let (visit, kept) = server.serve(now, demand, (cacheable, keep), &mut self.evicted);
+        if kept {
+            self.copies.add(demand.target);
+        }
+        for gone in self.evicted.drain(..) {
+            self.copies.remove(gone.0 as u32);
+        }
+        let reads = visit.source == Source::Miss;
+        let id = self.open.insert(Open { ticket, disk: visit.disk, reads });
+        self.ends.enter(visit.done, id);
+        self.count(demand, visit.source, cacheable, visit.done.since(now));
+    }
+
+    #[inline]
+    fn count(&mut self, demand: &Demand, source: Source, cacheable: bool, latency: Duration) {
+        let (totals, hit) = (&mut self.totals, source == Source::Hit);
+        totals.requests += 1;
+        totals.cacheable += u64::from(cacheable);
+        totals.coalesced += u64::from(source == Source::Coalesced);
+        totals.misses += u64::from(source == Source::Miss);
+        totals.reply_bytes += demand.reply_bytes;
+        totals.hit_bytes += if hit { demand.reply_bytes } else { 0 };
+        let latency_ns = latency.as_nanos() as u64;
+        self.latency.count(latency_ns);
+        if self.slices.count(hit, latency_ns) {
+            self.end_slice();
+        }
+    }
+
+    /// Ends the request that is answered next, if that is by `limit`.
+    #[inline]
+    fn end_next(&mut self, limit: Instant) -> bool {
+        let Some((at, id)) = self.ends.pop(limit) else { return false };
+        let open = self.open.remove(id).expect("a request ends once");
+        self.now = at;
+        if open.disk {
+            let read = open.reads.then_some(open.ticket.request.target);
+            self.servers[open.ticket.server.index()].disk_done(read);
+        }
+        let took = at.since(open.ticket.request.at);
+        self.desk.finish(open.ticket, policy::Outcome { at, ok: true, first_byte: Some(took) });
+        true
+    }
+
+    fn end_slice(&mut self) {
+        let stations = self.servers.iter();
+        let given = stations.flat_map(|server| [server.cpu.given(), server.disk.given()]);
+        self.slices.end(self.now, given);
+    }
+
+    #[cold]
+    fn report(&mut self) {
+        let now = self.now;
+        self.report_due = now.plus(REPORT_PERIOD);
+        for (at, server) in self.servers.iter_mut().enumerate() {
+            let id = ServerId(at as u16);
+            let load = self.desk.cluster().load(id);
+            let active = u32::try_from(load.0 / Load::ONE.0).unwrap_or(u32::MAX);
+            let report = server.report(now, active);
+            self.desk.report(id, report);
+        }
+    }
+
+    /// The servers whose caches have the target.
+    fn homes(&self, target: u32) -> Vec<u16> {
+        let has = |server: &Server| server.cache.contains(TargetId(target.into()));
+        let servers = self.servers.iter().enumerate();
+        servers.filter(|(_, server)| has(server)).map(|(at, _)| at as u16).collect()
+    }
+}
+
+/// How many requests are served at once, at most.
+fn open_max(pace: Pace, cluster: &Cluster) -> usize {
+    match pace {
+        Pace::Open { .. } => OPEN_MAX,
+        Pace::Closed { limit: Some(limit) } => limit.clamp(1, OPEN_MAX),
+        Pace::Closed { limit: None } => {
+            let papers = Admission::new(Some(25), Some(65), AdmissionForm::MinusOne);
+            ((papers.limit(cluster).0 / Load::ONE.0) as usize).clamp(1, OPEN_MAX)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! How a run went along: the log in slices of equally many requests, of which there are never more
+//! than a few dozen. When there would be, neighbours are joined; so nobody need know the log's
+//! length beforehand.
+
+use core::time::Duration;
+use policy::Instant;
+
+/// Slices kept at most.
+pub const SLICES_MAX: usize = 64;
+
+/// Requests of a slice, to begin with.
+const REQUESTS_FIRST: u64 = 256;
+
+/// A part of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Slice {
+    /// Requests that came in it.
+    pub requests: u64,
+    /// Of these, answered from a cache.
+    pub hits: u64,
+    /// The latencies of all that were answered, summed.
+    pub latency: Duration,
+    /// How long it was.
+    pub span: Duration,
+    /// The work that was given to the busiest CPU or disk, in parts of what it can do in that time:
+    /// above 1, work piles up.
+    pub work: f64,
+}
+
+impl Slice {
+    fn join(self, next: Self) -> Self {
+        let span = self.span + next.span;
+        let work = self.work * self.span.as_secs_f64() + next.work * next.span.as_secs_f64();
+        Self {
+            requests: self.requests + next.requests,
+            hits: self.hits + next.hits,
+            latency: self.latency.saturating_add(next.latency),
+            span,
+            work: if span.is_zero() { 0.0 } else { work / span.as_secs_f64() },
+        }
+    }
+
+    /// Share of requests answered from a cache; 0 of none.
+    pub fn hit_ratio(&self) -> f64 {
+        self.hits as f64 / self.requests.max(1) as f64
+    }
+}
+
+/// The slices of a run so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Slices {
+    done: Vec<Slice>,
+    now: Slice,
+    /// Requests of a slice.
+    requests: u64,
+    began: Instant,
+    /// What each station had been given when the slice began.
+    given: Vec<Duration>,
+}
+
+impl Slices {
+    pub(crate) fn new() -> Self {
+        Self {
+            done: Vec::with_capacity(SLICES_MAX),
+            now: Slice::default(),
+            requests: REQUESTS_FIRST,
+            began: Instant::ZERO,
+            given: Vec::new(),
+        }
+    }
+
+    /// Counts a request; true when the slice is full and [`Slices::end`] is due.
+    #[inline]
+    pub(crate) fn count(&mut self, hit: bool, latency_ns: u64) -> bool {
+        self.now.requests += 1;
+        self.now.hits += u64::from(hit);
+        self.now.latency = self.now.latency.saturating_add(Duration::from_nanos(latency_ns));
+        self.now.requests >= self.requests
+    }
+
+    /// Ends the slice at `now`, when each station has been `given` so much work ever.
+    pub(crate) fn end(&mut self, now: Instant, given: impl Iterator<Item = Duration>) {
+        if self.now.requests == 0 {
+            return;
+        }
+        let mut slice = std::mem::take(&mut self.now);
+        slice.span = now.since(self.began);
+        let mut most = Duration::ZERO;
+        for (station, given) in given.enumerate() {
+            if station == self.given.len() {
+                self.given.push(Duration::ZERO);
+            }
+            most = most.max(given.saturating_sub(self.given[station]));
+            self.given[station] = given;
+        }
+        let span_s = slice.span.as_secs_f64();
+        slice.work = if span_s > 0.0 { most.as_secs_f64() / span_s } else { 0.0 };
+        self.began = now;
+        self.done.push(slice);
+        if self.done.len() == SLICES_MAX {
+            self.done = self.done.chunks(2).map(|pair| pair[0].join(pair[1])).collect();
+            self.requests *= 2;
+        }
+    }
+
+    /// All of them; call [`Slices::end`] first.
+    pub(crate) fn into_list(self) -> Vec<Slice> {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_few_and_lose_nothing() {
+        let mut slices = Slices::new();
+        let requests = 1_000_000_u64;
+        for number in 0..requests {
+            if slices.count(number % 4 == 0, 1_000) {
+                let now = Instant(number * 1_000_000);
+                slices.end(now, [Duration::from_micros(number * 700)].into_iter());
+            }
+        }
+        slices.end(
+            Instant(requests * 1_000_000),
+            [Duration::from_micros(requests * 700)].into_iter(),
+        );
+        let list = slices.into_list();
+        assert!((SLICES_MAX / 2..=SLICES_MAX).contains(&list.len()), "{}", list.len());
+        assert_eq!(list.iter().map(|slice| slice.requests).sum::<u64>(), requests);
+        assert_eq!(list.iter().map(|slice| slice.hits).sum::<u64>(), requests / 4);
+        for slice in &list {
+            assert!((slice.work - 0.7).abs() < 0.01, "{slice:?}");
+        }
+    }
+}
