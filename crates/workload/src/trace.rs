@@ -130,7 +130,6 @@ impl Trace {
                     status: entry.status,
                     bytes: entry.bytes,
                     size: Some(target.size),
-                    ..Record::default()
                 },
             );
             out.write_all(line.as_bytes())?;
