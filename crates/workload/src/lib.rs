@@ -10,22 +10,26 @@
 
 mod civil;
 pub mod draw;
+mod names;
 mod plan;
 mod pseudonyms;
 mod read;
 mod record;
 mod sessions;
 mod statistics;
+mod stream;
 pub mod synth;
 mod trace;
 
+pub use names::{Catalogue, Names};
 pub use plan::{Pick, Plan};
 pub use pseudonyms::Pseudonyms;
 pub use read::{
-    Cause, EXAMPLES_MAX, FORMATS, Format, LINE_BYTES_MAX, Parse, Reject, Tally, detect, format,
-    read,
+    Cause, EXAMPLES_MAX, FORMATS, Format, Guess, LINE_BYTES_MAX, Parse, Pattern, PatternError,
+    Reader, Reject, Tally, Unusable, detect, format, read, whole_lines,
 };
 pub use record::{Record, Stamp};
 pub use sessions::{Session, Sessions, Shape};
 pub use statistics::{Coverage, Statistics};
+pub use stream::{Ask, Chunks, Compact, Intake};
 pub use trace::{Builder, Clock, Entry, Full, Target, Trace};

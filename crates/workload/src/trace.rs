@@ -130,6 +130,7 @@ impl Trace {
                     status: entry.status,
                     bytes: entry.bytes,
                     size: Some(target.size),
+                    ..Record::default()
                 },
             );
             out.write_all(line.as_bytes())?;
