@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
-use baton::config::ready::{AccessFormat, Admission, Check};
+use baton::config::ready::{AccessFormat, Admission, Check, Via};
 use baton::config::{Config, Flag, LoadError, Loaded};
 use std::fs;
 use std::time::Duration;
@@ -132,7 +132,7 @@ fn everything_that_can_be_set_arrives() {
     let (address, token) = config.admin.tcp.unwrap();
     assert_eq!((address.port(), token.expose()), (9, "0123456789abcdef"));
     assert_eq!(format!("{token:?}"), "(secret)", "a token is never shown");
-    assert_eq!(config.forwarded.via, None);
+    assert_eq!(config.forwarded.via, Via::Off);
 }
 
 #[test]

@@ -36,7 +36,8 @@ fn text(view: &ExplainView) -> String {
     let mut line = |name: &str, value: &str| out.push_str(&format!("{name:<10} {value}\n"));
     line("rule", view.rule.as_deref().unwrap_or("none matches"));
     line("class", &view.class);
-    line("target", &format!("{} ({})", view.target, view.target_hash));
+    line("target", &view.target_text);
+    line("", &format!("{}, hash {}", view.target, view.target_hash));
     line("policy", &view.policy);
     match (&view.server, &view.reason) {
         (Some(server), Some(reason)) => {

@@ -5,7 +5,7 @@ use super::problem::Problem;
 use super::raw::Env;
 use super::ready::{
     AccessFormat, Check, Config, Ejection, Forwarded, Health, Level, Limits, Log, Queue, Retry,
-    Timeouts,
+    Timeouts, Via,
 };
 use super::source::Place;
 use rules::ClassNames;
@@ -162,14 +162,20 @@ impl Builder<'_> {
 
     fn forwarded(&mut self) -> Forwarded {
         let table = self.document.one("forwarded");
-        let via = table.text("via").filter(|via| via != "off");
-        let token = |via: &String| {
+        let token = |via: &str| {
             via.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte))
         };
-        if let Some(via) = via.as_ref().filter(|via| !token(via)) {
-            let message = format!("{via:?} cannot stand in Via");
-            self.error(table.place("via"), message, "use letters, digits and - . _");
-        }
+        let via = match table.text("via").as_deref() {
+            Some("off") => Via::Off,
+            Some("auto") | None => Via::Auto,
+            Some(name) => {
+                if !token(name) {
+                    let message = format!("{name:?} cannot stand in Via");
+                    self.error(table.place("via"), message, "use letters, digits and - . _");
+                }
+                Via::Named(name.to_owned())
+            }
+        };
         Forwarded {
             x_forwarded: table.flag("x_forwarded"),
             forwarded: table.flag("forwarded"),

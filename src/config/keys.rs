@@ -308,8 +308,11 @@ const ADMIN: &[Key] = &[
 const FORWARDED: &[Key] = &[
     key("x_forwarded", Flag, Is("true"), "Send X-Forwarded-For, -Proto and -Host to servers."),
     key("forwarded", Flag, Is("false"), "Send Forwarded (RFC 7239) to servers."),
-    key("via", Text, Is("\"baton\""), "Our name in Via; \"off\" sends none."),
+    key("via", Text, Is("\"auto\""), "Our name in Via; \"auto\" is one of its own for each \
+        process, such as baton-5e1c93d0; \"off\" sends none. A request that comes with our name \
+        goes in a circle and gets 508: switches that stand in a row must not share one."),
     key("request_id", Flag, Is("true"), "Send X-Request-Id to the server and the client."),
-    key("trust", Flag, Is("false"), "Believe and continue what clients send in these fields. \
-        Only behind another proxy: otherwise clients choose their address."),
+    key("trust", Flag, Is("false"), "Believe and continue what clients send in these fields, \
+        and in X-Forwarded-Port and X-Real-IP, which are removed otherwise. Only behind another \
+        proxy: else clients choose their address."),
 ];

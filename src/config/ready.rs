@@ -318,6 +318,17 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What a switch calls itself in Via.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// Nothing: the field is not added.
+    Off,
+    /// A name of its own, made when the process begins.
+    Auto,
+    /// This one, which no other switch in the same chain may have.
+    Named(String),
+}
+
 /// What servers learn of clients, and clients of us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded {
@@ -325,8 +336,8 @@ pub struct Forwarded {
     pub x_forwarded: bool,
     /// Whether to send Forwarded (RFC 7239).
     pub forwarded: bool,
-    /// Our name in Via; `None`: no Via.
-    pub via: Option<String>,
+    /// Our name in Via.
+    pub via: Via,
     /// Whether to send X-Request-Id, both ways.
     pub request_id: bool,
     /// Whether clients' own such fields are believed.

@@ -1,13 +1,19 @@
 //! From the configuration to what the parts take. No decision is made here.
 
-use crate::config::ready::{self, Config};
+use crate::config::ready::{self, Config, Via};
 use control::{Check, EjectionRule, HealthRule, Probe, ServerSpec};
 use distributor::ask::CrowdLimit;
 use distributor::{AccessFormat, Forwarding, Listen, Retry, Settings, Timeouts};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
 
-/// Settings of the data plane.
-pub(super) fn settings(config: &Config) -> Settings {
+/// A name for Via that no other switch has: two in a row must not take each other for themselves.
+pub(super) fn pseudonym() -> String {
+    format!("baton-{:08x}", RandomState::new().build_hasher().finish() as u32)
+}
+
+/// Settings of the data plane. `pseudonym` is the name for Via where none is configured.
+pub(super) fn settings(config: &Config, pseudonym: &str) -> Settings {
     let (limits, timeouts) = (&config.limits, &config.timeouts);
     Settings {
         wire: wire::http::Limits {
@@ -34,7 +40,11 @@ pub(super) fn settings(config: &Config) -> Settings {
             budget_percent: config.retry.budget_percent,
         },
         forwarding: Forwarding {
-            via: config.forwarded.via.as_deref().unwrap_or("").into(),
+            via: match &config.forwarded.via {
+                Via::Off => "".into(),
+                Via::Auto => pseudonym.into(),
+                Via::Named(name) => name.as_str().into(),
+            },
             x_forwarded: config.forwarded.x_forwarded,
             forwarded: config.forwarded.forwarded,
             request_id: config.forwarded.request_id,

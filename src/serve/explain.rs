@@ -38,6 +38,7 @@ pub(super) fn explain(glass: &Glass, asked: &ExplainRequest) -> Result<ExplainVi
         rule: verdict.rule.and_then(|rule| rule_name(&live, usize::from(rule))),
         class: live.rules.classes().name(verdict.class).to_owned(),
         target: judged.target.to_string(),
+        target_text: judged.target_text,
         target_hash: format!("{:016x}", verdict.target.0),
         policy: live.policy.to_string(),
         candidates: explanation.candidates.iter().map(candidate).collect(),

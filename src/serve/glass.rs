@@ -27,6 +27,8 @@ const EVENT_LINES_MAX: usize = 256;
 /// A view of a running switch.
 pub struct Glass {
     shared: Arc<Shared>,
+    /// This switch's own name.
+    pub(super) pseudonym: String,
     state: Mutex<Ruling>,
 }
 
@@ -42,7 +44,12 @@ struct Ruling {
 }
 
 impl Glass {
-    pub(super) fn new(shared: Arc<Shared>, config: Config, source: &str) -> Arc<Self> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        config: Config,
+        source: &str,
+        pseudonym: String,
+    ) -> Arc<Self> {
         let hash = fingerprint(&config);
         let view = ConfigView { source: source.to_owned(), hash, ..ConfigView::default() };
         let eras = Eras::new(config.policy.entry.name);
@@ -54,7 +61,7 @@ impl Glass {
             listening: Vec::new(),
             entrances: Vec::new(),
         });
-        Arc::new(Self { shared, state })
+        Arc::new(Self { shared, pseudonym, state })
     }
 
     /// What the workers share.

@@ -67,10 +67,11 @@ impl Service {
         let desk = Desk::new(config.policy.build(), cluster, config.policy.seed);
         let mut doors = Doors::default();
         sockets.iter().for_each(|(listen, _)| doors.enter(&listen.name, workers));
-        let live = table::first(&config, &doors.entrances, workers);
+        let pseudonym = convert::pseudonym();
+        let live = table::first(&config, &pseudonym, &doors.entrances, workers);
         let shared = Arc::new(Shared::new(live, desk, workers));
         shared.journal.log_to(log).context("cannot start the access log")?;
-        let glass = Glass::new(Arc::clone(&shared), config, source);
+        let glass = Glass::new(Arc::clone(&shared), config, source, pseudonym);
         table::apply(&glass, &addresses, &doors.entrances);
         let team = Team::start(shared).context("cannot start the workers")?;
         for (listen, sockets) in sockets {

@@ -25,10 +25,15 @@ pub(super) fn resolve(config: &Config) -> Result<BTreeMap<String, SocketAddr>> {
 }
 
 /// The table before any server has joined.
-pub(super) fn first(config: &Config, entrances: &[Arc<Entrance>], workers: usize) -> Live {
+pub(super) fn first(
+    config: &Config,
+    pseudonym: &str,
+    entrances: &[Arc<Entrance>],
+    workers: usize,
+) -> Live {
     Live {
         version: 0,
-        settings: convert::settings(config),
+        settings: convert::settings(config, pseudonym),
         rules: Arc::clone(&config.rules),
         policy: config.policy.entry.name.into(),
         routes: routes(config, entrances, None, workers),
@@ -84,7 +89,7 @@ pub(super) fn apply(
     books.version += 1;
     shared.live.store(Arc::new(Live {
         version: books.version,
-        settings: convert::settings(&config),
+        settings: convert::settings(&config, &glass.pseudonym),
         rules: Arc::clone(&config.rules),
         policy: config.policy.entry.name.into(),
         routes: routes(&config, entrances, Some(&old), workers),
@@ -194,7 +199,7 @@ mod tests {
         };
         let counters = PerWorker::new(1);
         let entrances = [Arc::new(Entrance { index: 0, name: "a".into(), counters })];
-        let old = first(&config(before), &entrances, 1);
+        let old = first(&config(before), "", &entrances, 1);
         let new = routes(&config(after), &entrances, Some(&old), 1);
         let known = |route: &&Arc<Route>| old.routes.iter().any(|old| Arc::ptr_eq(old, route));
         let rules = new.iter().filter(known).filter_map(|route| route.rule.as_deref());

@@ -100,8 +100,9 @@ const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// Ends before any server was asked, as metrics call them.
-const REJECTS: [(Cause, &str); 5] = [
+const REJECTS: [(Cause, &str); 6] = [
     (Cause::BadRequest, "bad-request"),
+    (Cause::Loop, "loop"),
     (Cause::ClientRequest, "client-gone"),
     (Cause::NoServer, "no-server"),
     (Cause::QueueFull, "queue-full"),

@@ -144,6 +144,7 @@ fn explain_says_what_would_happen_and_changes_nothing() {
     assert_eq!(first["rule"], "rule-1");
     assert_eq!(first["class"], "cpu");
     assert_eq!(first["target"], "host+path");
+    assert_eq!(first["target_text"], "www.example.com/x.php");
     assert_eq!(first["policy"], "lard");
     assert_eq!(first["reason"], "first-seen");
     assert_eq!(first["candidates"].as_array().unwrap().len(), 2);
@@ -158,7 +159,7 @@ fn explain_says_what_would_happen_and_changes_nothing() {
     let then = ask("http://www.example.com/x.php");
     assert_eq!((&then["server"], &then["reason"]), (&first["server"], &Value::from("affinity")));
     let text = switch.answer(&["explain", "http://www.example.com/x.php"]);
-    for part in ["rule-1", "cpu", "host+path", "affinity"] {
+    for part in ["rule-1", "cpu", "www.example.com/x.php\n", "host+path", "affinity"] {
         assert!(text.contains(part), "{part:?} is in:\n{text}");
     }
 }

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod chain;
 mod descriptors;
 mod health;
 mod log;

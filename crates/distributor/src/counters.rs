@@ -55,7 +55,8 @@ macro_rules! causes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal,)*) => {
         /// How an exchange ended: one cause each, in the log as two letters. The first letter says
         /// who ended it (C client, S server, P the switch itself, - nobody: it was complete), the
-        /// second when (R request, Q queue, C connect, H head of the reply, D data, T tunnel).
+        /// second when (R request, L request in a loop, Q queue, C connect, H head of the reply,
+        /// D data, T tunnel).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Cause { $($(#[$doc])* $variant,)* }
 
@@ -76,6 +77,8 @@ causes! {
     Complete = "--",
     /// The request was malformed or over a limit.
     BadRequest = "PR",
+    /// The request passed this switch before: somewhere behind it is the switch itself.
+    Loop = "PL",
     /// The client went away, or fell silent, before its request was whole.
     ClientRequest = "CR",
     /// The client went away, or stopped reading, during the reply.

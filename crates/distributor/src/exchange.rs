@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::{Cause, code_class};
 use crate::facts::Asked;
-use crate::forward::{first_line, identify, write_head};
+use crate::forward::{first_line, identify, last_word, write_head};
 use crate::journal::{Short, Tally};
 use crate::place::{Admitted, Place};
 use crate::pool::{connect, exhausted};
@@ -57,8 +57,8 @@ pub(crate) struct Exchange {
     pub(crate) until_close: bool,
     /// When the present attempt's server was given the request.
     asked_at: policy::Instant,
-    /// Whether it may go no further than here.
-    arrived: bool,
+    /// The answer of a request that goes no further than here.
+    last_word: Option<(Cause, (u16, &'static str))>,
     route: usize,
     pub(crate) tally: Tally,
     pub(crate) host: Short<64>,
@@ -97,7 +97,7 @@ impl Exchange {
             framing: head.body,
             id,
             until_close: false,
-            arrived: head.max_forwards() == Some(0),
+            last_word: last_word(head, &live.settings.forwarding),
             asked_at: at,
             route: live.route(client.entrance, verdict.rule),
             tally: Tally::new(&question, client.peer),
@@ -119,9 +119,8 @@ impl Exchange {
     }
 
     async fn serve(&mut self, client: &mut Client, worker: &Worker) -> After {
-        if self.arrived {
-            let said = (200, "the request may go no further than this switch");
-            return self.refuse(Cause::Complete, Some(said), client, worker).await;
+        if let Some((cause, said)) = self.last_word {
+            return self.refuse(cause, Some(said), client, worker).await;
         }
         let live = Rc::clone(&self.live);
         let deadline = live.settings.queue_deadline;

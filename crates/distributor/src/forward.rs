@@ -1,8 +1,10 @@
 //! The request as a server gets it: what is added to the client's head.
 
 use crate::client::Client;
+use crate::counters::Cause;
 use crate::exchange::ID_BYTES_MAX;
 use crate::journal::Short;
+use crate::settings::Forwarding;
 use crate::shared::Live;
 use crate::worker::Worker;
 use wire::http::emit::{RequestEdit, RequestId};
@@ -12,6 +14,22 @@ use wire::http::{RequestHead, emit};
 pub(crate) fn first_line(head: &[u8]) -> (&[u8], &[u8]) {
     let mut words = head.splitn(3, |byte| *byte == b' ');
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+}
+
+/// The answer of a request that must go no further than here, and why not.
+pub(crate) fn last_word(
+    head: &RequestHead<'_, '_>,
+    forwarding: &Forwarding,
+) -> Option<(Cause, (u16, &'static str))> {
+    if head.max_forwards() == Some(0) {
+        let said = "the request may go no further than this switch";
+        return Some((Cause::Complete, (200, said)));
+    }
+    // A server that is the switch itself would be asked until no descriptor is left.
+    forwarding.via().filter(|name| head.came_by(name)).map(|_| {
+        let said = "the request passed this switch before: a server leads back to it";
+        (Cause::Loop, (508, said))
+    })
 }
 
 /// The identifier for `X-Request-Id`: the client's own where it is believed and is one word, else

@@ -56,7 +56,8 @@ pub struct Retry {
 /// What is added to requests and replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
-    /// Our name in `Via`; if empty, the field is not added.
+    /// Our name in `Via`; if empty, the field is not added. A request that has it already is
+    /// refused as one that goes in a circle: no other switch may have the same.
     pub via: Box<str>,
     /// Whether to send `X-Forwarded-For`, `-Proto` and `-Host`.
     pub x_forwarded: bool,

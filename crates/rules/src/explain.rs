@@ -1,6 +1,7 @@
 //! Why a request is what it is: every rule, and the first matcher that turned it away.
 
 use crate::facts::View;
+use crate::target;
 use crate::{Facts, Rules, TargetSpec, Verdict};
 use core::fmt;
 use policy::Class;
@@ -43,6 +44,8 @@ pub struct Explanation {
     pub target_rule: Option<u16>,
     /// What the target is made of.
     pub target: TargetSpec,
+    /// The target itself, such as `www.example.com/shop?id=7`.
+    pub target_text: String,
     /// Every rule in order.
     pub findings: Vec<Finding>,
 }
@@ -86,6 +89,7 @@ impl Rules {
             class_rule: decided.class.map(|(_, rule)| rule),
             target_rule: decided.recipe,
             target: spec.unwrap_or_default(),
+            target_text: target::text(self.recipe(&decided), &self.default_recipe, &view),
             findings: (0u16..).zip(&self.rules).map(finding).collect(),
         }
     }

@@ -33,6 +33,36 @@ pub(crate) fn target<F: Facts>(recipe: &Recipe, whole: &Recipe, view: &View<'_, 
     TargetId(if found { hash } else { self::hash(whole, view).0 })
 }
 
+/// The same target as people read it. Values of fields and cookies may be secrets: of these only
+/// the length is said.
+pub(crate) fn text<F: Facts>(recipe: &Recipe, whole: &Recipe, view: &View<'_, F>) -> String {
+    let recipe = if hash(recipe, view).1 { recipe } else { whole };
+    let mut text = String::new();
+    let secret = |kind: &str, name: &str, value: Option<&[u8]>| {
+        let bytes = value.map_or("absent".to_owned(), |value| format!("{} bytes", value.len()));
+        format!(" {kind} {name} ({bytes})")
+    };
+    for part in &recipe.0 {
+        match part {
+            Part::Host => text += &view.host,
+            Part::Path => text += view.path,
+            Part::Query => text.extend(view.query.into_iter().flat_map(|query| ["?", query])),
+            Part::Header(name) => text += &secret("header", name, view.facts.field(name)),
+            Part::Cookie(name) => text += &secret("cookie", name, view.facts.cookie(name)),
+            Part::Parameters(names) => {
+                let mut sign = "?";
+                for name in names {
+                    for (_, value) in view.parameters().filter(|(own, _)| own == name) {
+                        text.extend([sign, name, "=", value]);
+                        sign = "&";
+                    }
+                }
+            }
+        }
+    }
+    text.trim_start().to_owned()
+}
+
 fn hash<F: Facts>(recipe: &Recipe, view: &View<'_, F>) -> (u64, bool) {
     let mut hash = SEED;
     let mut found = false;

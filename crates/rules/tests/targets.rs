@@ -31,6 +31,26 @@ fn check(recipe: &str, same: &[(&str, &str)], differ: &[(&str, &str)]) {
 }
 
 #[test]
+fn a_target_can_be_read() {
+    let text = |recipe: &str, url: &str| {
+        let facts = Described::new("GET", url).unwrap().with_field("Cookie", "session=secret");
+        rules(recipe).explain(&facts).target_text
+    };
+    let url = "http://WWW.Example.com:80/a/b?y=2&x=1&z=3";
+    for (recipe, wanted) in [
+        ("host+path+query", "www.example.com/a/b?y=2&x=1&z=3"),
+        ("path", "/a/b"),
+        ("path+query:x,y", "/a/b?x=1&y=2"),
+        ("cookie:session", "cookie session (6 bytes)"),
+        ("path+header:x-key", "/a/b header x-key (absent)"),
+        ("header:x-key", "www.example.com/a/b?y=2&x=1&z=3"),
+    ] {
+        assert_eq!(text(recipe, url), wanted, "{recipe}");
+    }
+    assert_eq!(text("host+path+query", "http://h/a?"), "h/a", "an empty query is none");
+}
+
+#[test]
 fn by_default_a_target_is_the_url_with_its_arguments() {
     let (none, whole) = (Rules::none(), rules("host+path+query"));
     for url in ["/", "http://h/a", "http://h/a?b=1", "http://H:80/a?b"] {

@@ -20,8 +20,10 @@ pub struct ExplainView {
     pub rule: Option<String>,
     /// The class it gave.
     pub class: String,
-    /// The target in words: what of the request the target is made of.
+    /// What of the request the target is made of, such as `host+path`.
     pub target: String,
+    /// The target itself, such as `www.example.com/shop`.
+    pub target_text: String,
     /// Its hash, in hexadecimal.
     pub target_hash: String,
     /// The policy in force.

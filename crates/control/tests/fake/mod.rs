@@ -102,6 +102,7 @@ impl Switch for Fake {
             rule: Some("images".to_owned()),
             class: "static".to_owned(),
             target: format!("{} {}", request.method, request.url),
+            target_text: "www.example.com/shop".to_owned(),
             target_hash: header.collect::<Vec<_>>().join(","),
             policy: "lard".to_owned(),
             candidates: vec![CandidateView {

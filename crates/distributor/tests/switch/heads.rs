@@ -4,6 +4,7 @@
 use crate::peer::field;
 use crate::server::Server;
 use crate::stage::Stage;
+use distributor::counters::Cause;
 
 fn sent(stage: &Stage, server: &Server, request: &str) -> String {
     let mut client = stage.client();
@@ -145,6 +146,29 @@ fn options_go_no_further_than_max_forwards_says() {
     }
     let head = sent(&stage, &server, "GET / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n");
     assert_eq!(field(&head, "max-forwards").as_deref(), Some("0"), "only OPTIONS and TRACE count");
+    stage.settle();
+}
+
+#[test]
+fn a_request_that_passed_this_switch_before_goes_no_further() {
+    let server = Server::saying("x");
+    let stage = Stage::before(&[server.address]);
+    for via in ["1.1 baton", "1.0 fred, 1.1\tBATON (Baton/1)", "HTTP/1.1 a\r\nVia: 2 b , 1.1 baton"]
+    {
+        let mut client = stage.client();
+        client.send(format!("GET / HTTP/1.1\r\nHost: a\r\nVia: {via}\r\n\r\n"));
+        let reply = client.reply();
+        assert_eq!(reply.status, 508, "{via}");
+        assert!(reply.text().contains("leads back"), "{}", reply.text());
+        assert_eq!(client.get("/").status, 200, "the client may go on asking");
+    }
+    assert_eq!(stage.ends(Cause::Loop), 3);
+    let others = ["1.1 baton-2", "1.1 baton:80", "baton", "1.1 a (baton)", "1.1", ",", ""];
+    for via in others {
+        let head =
+            sent(&stage, &server, &format!("GET / HTTP/1.1\r\nHost: a\r\nVia: {via}\r\n\r\n"));
+        assert!(head.contains("\r\nVia: 1.1 baton\r\n"), "{head}");
+    }
     stage.settle();
 }
 

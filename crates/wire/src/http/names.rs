@@ -12,11 +12,14 @@ pub(crate) enum Name {
     Forwarded,
     ForwardedFor,
     ForwardedHost,
+    /// What only other proxies say of a client, and we never do: X-Forwarded-Port, X-Real-IP.
+    ForwardedOther,
     ForwardedProto,
     Host,
     MaxForwards,
     RequestId,
     TransferEncoding,
+    Via,
     Upgrade,
     /// Ends at this hop and says something; marked as [`Name::Hop`].
     Connection,
@@ -33,12 +36,14 @@ pub(crate) fn known(name: &str) -> Option<Name> {
     let first = name.as_bytes().first()? | 0x20;
     let (full, known) = match (name.len(), first) {
         (2, b't') => ("te", Name::Te),
+        (3, b'v') => ("via", Name::Via),
         (4, b'h') => ("host", Name::Host),
         (4, b'd') => ("date", Name::Date),
         // No RFC has it; a CGI program would find it in HTTP_PROXY and trust it ("httpoxy").
         (5, b'p') => ("proxy", Name::Hop),
         (6, b'e') => ("expect", Name::Expect),
         (7, b'u') => ("upgrade", Name::Upgrade),
+        (9, b'x') => ("x-real-ip", Name::ForwardedOther),
         (9, b'f') => ("forwarded", Name::Forwarded),
         (10, b'c') => ("connection", Name::Connection),
         (10, b'k') => ("keep-alive", Name::Hop),
@@ -46,6 +51,9 @@ pub(crate) fn known(name: &str) -> Option<Name> {
         (12, b'x') => ("x-request-id", Name::RequestId),
         (14, b'c') => ("content-length", Name::ContentLength),
         (15, b'x') => ("x-forwarded-for", Name::ForwardedFor),
+        (16, b'x') if name.as_bytes()[12] | 0x20 == b'p' => {
+            ("x-forwarded-port", Name::ForwardedOther)
+        }
         (16, b'x') => ("x-forwarded-host", Name::ForwardedHost),
         (16, b'p') => ("proxy-connection", Name::Hop),
         (17, b'x') => ("x-forwarded-proto", Name::ForwardedProto),

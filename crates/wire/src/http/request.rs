@@ -94,6 +94,26 @@ impl<'b, 's> RequestHead<'b, 's> {
         core::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
     }
 
+    /// Whether Via says that the request passed a switch called `name` already (RFC 9110, 7.6.3:
+    /// then it goes in a circle). Names are compared as hosts are, without case.
+    pub fn came_by(&self, name: &str) -> bool {
+        let mut fields = self.fields.marks.of(Name::Via);
+        while fields != 0 {
+            let value = self.fields.list[fields.trailing_zeros() as usize].value;
+            // Protocol, white space, who received it, and perhaps a comment.
+            let receiver = |element: &[u8]| {
+                let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+                let mut words = element.split(blank).filter(|word| !word.is_empty());
+                words.nth(1).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
+            };
+            if value.split(|byte| *byte == b',').any(receiver) {
+                return true;
+            }
+            fields &= fields - 1;
+        }
+        false
+    }
+
     /// Whether field `index` ends at this hop.
     pub fn is_hop_by_hop(&self, index: usize) -> bool {
         self.fields.is_hop_by_hop(index)

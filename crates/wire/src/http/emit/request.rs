@@ -33,8 +33,8 @@ pub struct RequestEdit<'e> {
     /// Whether Forwarded (RFC 7239) does.
     pub forwarded: bool,
     /// Whether the client is a proxy that is believed: then X-Forwarded-For and Forwarded are
-    /// appended to, the others kept. What anybody else says of itself in these fields never
-    /// passes, whether or not others are written.
+    /// appended to, the others kept. What anybody else says of itself in these fields, or in
+    /// X-Forwarded-Port and X-Real-IP, never passes, whether or not others are written.
     pub trusted: bool,
     /// What becomes of X-Request-Id.
     pub request_id: RequestId<'e>,
@@ -144,6 +144,7 @@ impl Added {
             (Name::ForwardedFor, !edit.trusted || edit.x_forwarded && edit.client.is_some()),
             (Name::Forwarded, !edit.trusted || edit.forwarded),
             (Name::ForwardedProto, !edit.trusted),
+            (Name::ForwardedOther, !edit.trusted),
             (Name::ForwardedHost, !edit.trusted),
             (Name::RequestId, request_id),
         ] {
