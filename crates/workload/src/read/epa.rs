@@ -3,7 +3,7 @@
 //! `host [DD:HH:MM:SS] "request" status bytes`: the day of the month, no month, no zone. Some lines
 //! end after the status, some requests contain quotes (so the last quote ends the request).
 
-use super::field::{bytes, request_line, status};
+use super::value::{bytes, request_line, status};
 use super::{Cause, Format, Parse};
 use crate::civil::{DAY_MS, number, time_of_day};
 use crate::record::{Record, Stamp, clean_url};

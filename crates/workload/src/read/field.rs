@@ -5,14 +5,17 @@
 
 use super::Cause;
 use super::stamp::Calendar;
-use crate::civil::number;
-use crate::record::{Record, clean_url};
+use super::value::{
+    Unit, add, address, blank, bytes, first_of, hit, last_of, request_line, span_ns, spans_ns,
+    status, token, url, utf8,
+};
+use crate::record::Record;
 use std::borrow::Cow;
 use std::time::Duration;
 
 /// What a part of a line means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
+pub(super) enum Field {
     /// Nothing of interest.
     Skip,
     /// Who asked.
@@ -65,7 +68,7 @@ pub(crate) enum Field {
 
 impl Field {
     /// What is wrong with a line that ends before this field.
-    pub(crate) const fn cause(self) -> Cause {
+    pub(super) const fn cause(self) -> Cause {
         match self {
             Self::Client | Self::Peer | Self::Forwarded => Cause::Client,
             Self::At | Self::Began | Self::Date | Self::TimeOfDay => Cause::Time,
@@ -76,29 +79,9 @@ impl Field {
     }
 }
 
-/// In what a span of time is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Seconds,
-    Millis,
-    Micros,
-    Nanos,
-}
-
-impl Unit {
-    const fn ns(self) -> u64 {
-        match self {
-            Self::Seconds => 1_000_000_000,
-            Self::Millis => 1_000_000,
-            Self::Micros => 1000,
-            Self::Nanos => 1,
-        }
-    }
-}
-
 /// What a format says about all its lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Habits {
+pub(super) struct Habits {
     /// Times are of the reply's end, so a request came by what it took earlier.
     pub at_end: bool,
     /// URLs are whole, with the site in front.
@@ -111,7 +94,7 @@ pub(crate) struct Habits {
 
 /// A record in the making.
 #[derive(Default)]
-pub(crate) struct Draft<'a> {
+pub(super) struct Draft<'a> {
     client: Cow<'a, [u8]>,
     site: Cow<'a, [u8]>,
     method: Cow<'a, [u8]>,
@@ -126,13 +109,15 @@ pub(crate) struct Draft<'a> {
     bytes: u64,
     took_ns: Option<u64>,
     served_ns: Option<u64>,
+    /// The line says that no server answered.
+    unserved: bool,
     waited_ns: u64,
     hit: Option<bool>,
 }
 
 impl<'a> Draft<'a> {
     /// Takes the value of a field, as it stands in the line.
-    pub(crate) fn set(
+    pub(super) fn set(
         &mut self,
         field: Field,
         value: Cow<'a, [u8]>,
@@ -206,13 +191,14 @@ impl<'a> Draft<'a> {
             self.hit = Some(true);
         }
         // HAProxy's <NOSRV>, <STATS> and the like are no servers.
-        if !blank(&value) && !value.starts_with(b"<") {
+        self.unserved = blank(&value) || value.starts_with(b"<");
+        if !self.unserved {
             self.server = value;
         }
     }
 
     /// The record, if nothing is missing that the format has.
-    pub(crate) fn record(mut self, habits: Habits) -> Result<Record<'a>, Cause> {
+    pub(super) fn record(mut self, habits: Habits) -> Result<Record<'a>, Cause> {
         if let (Some(date_ms), Some(of_day_ms)) = (self.date_ms, self.of_day_ms) {
             self.at = Some(crate::Stamp { local_ms: date_ms + of_day_ms, ahead_s: 0 });
         }
@@ -242,7 +228,8 @@ impl<'a> Draft<'a> {
             None if habits.answered => return Err(Cause::Status),
             None => 200,
         };
-        let served_ns = self.served_ns.map(|served| served.saturating_sub(self.waited_ns));
+        let served_ns = self.served_ns.filter(|_| !self.unserved);
+        let served_ns = served_ns.map(|served| served.saturating_sub(self.waited_ns));
         let text =
             |value: Cow<'a, [u8]>| if blank(&value) { Cow::Borrowed("") } else { utf8(value) };
         let server = text(self.server);
@@ -272,7 +259,9 @@ impl<'a> Draft<'a> {
         let end = memchr::memchr2(b'/', b'?', &self.url[start..]);
         let end = end.map_or(self.url.len(), |end| start + end);
         if blank(&self.site) {
-            self.site = cut(&self.url, start, end);
+            let site = &self.url[start..end];
+            let usual = [&b":80"[..], b":443"].iter().find_map(|port| site.strip_suffix(*port));
+            self.site = cut(&self.url, start, start + usual.unwrap_or(site).len());
         }
         self.url = match &self.url[end..] {
             b"" => Cow::Borrowed(b"/"),
@@ -295,133 +284,4 @@ fn part<'a>(text: Cow<'a, [u8]>, choose: impl Fn(&[u8]) -> &[u8]) -> Cow<'a, [u8
         Cow::Borrowed(text) => Cow::Borrowed(choose(text)),
         Cow::Owned(text) => Cow::Owned(choose(&text).to_vec()),
     }
-}
-
-fn first_of(text: &[u8], gap: u8) -> &[u8] {
-    text.split(|&byte| byte == gap).next().unwrap_or_default().trim_ascii()
-}
-
-/// The last of a list with commas, or, over groups of servers, colons with blanks around.
-fn last_of(text: &[u8]) -> &[u8] {
-    let blank = memchr::memrchr(b' ', text.trim_ascii_end());
-    blank.map_or(text, |at| &text[at + 1..]).trim_ascii()
-}
-
-/// The address in `10.0.0.1:80`, `[::1]:80` or either of them behind other words.
-fn address(text: &[u8]) -> &[u8] {
-    let text = text.trim_ascii_end();
-    let text = memchr::memrchr(b' ', text).map_or(text, |at| &text[at + 1..]);
-    if let Some(rest) = text.strip_prefix(b"[") {
-        return first_of(rest, b']');
-    }
-    memchr::memrchr(b':', text).map_or(text, |at| &text[..at])
-}
-
-fn blank(text: &[u8]) -> bool {
-    matches!(text, b"" | b"-")
-}
-
-/// Text that is not UTF-8 is made so; the fields of ordinary lines stay slices.
-fn utf8(text: Cow<'_, [u8]>) -> Cow<'_, str> {
-    match text {
-        Cow::Borrowed(text) => String::from_utf8_lossy(text),
-        Cow::Owned(text) => Cow::Owned(String::from_utf8_lossy(&text).into_owned()),
-    }
-}
-
-fn url<'a>(path: Cow<'a, [u8]>, query: &[u8]) -> Cow<'a, str> {
-    let query = query.strip_prefix(b"?").unwrap_or(query);
-    if !blank(query) {
-        return Cow::Owned(clean_url(&[&path, &b"?"[..], query].concat()).into_owned());
-    }
-    match path {
-        Cow::Borrowed(path) => clean_url(path),
-        Cow::Owned(path) => Cow::Owned(clean_url(&path).into_owned()),
-    }
-}
-
-fn token(method: &[u8]) -> bool {
-    let part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
-    !blank(method) && method.iter().all(part)
-}
-
-/// The method and the URL of a logged request line. HTTP/0.9 has no version; URLs with raw blanks
-/// were sent and logged.
-pub(crate) fn request_line(request: &[u8]) -> Result<(&[u8], &[u8]), Cause> {
-    let request = request.trim_ascii();
-    let gap = memchr::memchr(b' ', request).ok_or(Cause::Request)?;
-    let (method, rest) = request.split_at(gap);
-    let url = match memchr::memrchr(b' ', rest) {
-        Some(at) if rest[at + 1..].starts_with(b"HTTP/") => rest[..at].trim_ascii(),
-        _ => rest.trim_ascii(),
-    };
-    if url.is_empty() || !token(method) { Err(Cause::Request) } else { Ok((method, url)) }
-}
-
-/// A status code; 0, -1 and nothing say that the client got none.
-pub(crate) fn status(text: &[u8]) -> Result<u16, Cause> {
-    match *text.trim_ascii() {
-        [h @ b'1'..=b'9', t @ b'0'..=b'9', o @ b'0'..=b'9'] => {
-            let digit = |byte: u8| u16::from(byte - b'0');
-            Ok(digit(h) * 100 + digit(t) * 10 + digit(o))
-        }
-        [b'0'] | [b'-', b'1'] | [b'0', b'0', b'0'] | [b'-'] => Err(Cause::Unanswered),
-        _ => Err(Cause::Status),
-    }
-}
-
-/// A byte count: a number, or 0 for "-" and for nothing at all (both are logged). HAProxy puts a
-/// plus before counts that were not final.
-pub(crate) fn bytes(text: &[u8]) -> Result<u64, Cause> {
-    let text = text.trim_ascii();
-    match text.strip_prefix(b"+").unwrap_or(text) {
-        b"" | b"-" => Ok(0),
-        digits => number(digits, u64::MAX).ok_or(Cause::Bytes),
-    }
-}
-
-fn add(sum: &mut Option<u64>, span_ns: Option<u64>) {
-    if let Some(span_ns) = span_ns {
-        *sum = Some(sum.unwrap_or(0).saturating_add(span_ns));
-    }
-}
-
-/// Nanoseconds of a decimal number, or of the sum of several that commas, colons or blanks part
-/// (as nginx logs several tries); `None` when there is none.
-fn spans_ns(text: &[u8], unit: Unit) -> Option<u64> {
-    let mut sum = None;
-    for word in text.split(|byte| matches!(byte, b',' | b':' | b' ' | b'\t')) {
-        add(&mut sum, span_ns(word, unit));
-    }
-    sum
-}
-
-/// Nanoseconds of one decimal number; what stands behind the digits ("ms") is passed over. `None`
-/// for negative numbers, which say that the event did not happen, and for what is no number.
-fn span_ns(word: &[u8], unit: Unit) -> Option<u64> {
-    let word = word.strip_prefix(b"+").unwrap_or(word);
-    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let whole = number(&word[..digits], u64::MAX)?;
-    let mut span_ns = whole.saturating_mul(unit.ns());
-    if let Some(b'.') = word.get(digits) {
-        let mut place_ns = unit.ns();
-        for digit in word[digits + 1..].iter().take_while(|byte| byte.is_ascii_digit()) {
-            place_ns /= 10;
-            span_ns = span_ns.saturating_add(u64::from(digit - b'0') * place_ns);
-        }
-    }
-    Some(span_ns)
-}
-
-/// Whether a cache had it, by the words of nginx, Squid, CloudFront and our own log. What was sent
-/// from the cache counts as had, although a server may have been asked whether it is still good.
-fn hit(word: &[u8]) -> Option<bool> {
-    const HAD: [&[u8]; 5] = [b"hit", b"stale", b"updating", b"revalidated", b"unmodified"];
-    const NOT: [&[u8]; 4] = [b"miss", b"expired", b"bypass", b"modified"];
-    let among = |words: &[&[u8]]| {
-        words
-            .iter()
-            .any(|known| word.windows(known.len()).any(|window| window.eq_ignore_ascii_case(known)))
-    };
-    if among(&HAD) { Some(true) } else { among(&NOT).then_some(false) }
 }

@@ -5,13 +5,16 @@
 //! of Traefik ("Access Logs"), Caddy ("Logging"), Envoy Gateway and Istio (their default access
 //! logs), nginx (its variables, which is what people call their fields) and our own.
 
-use super::field::{Draft, Field, Habits, Unit};
+use super::field::{Draft, Field, Habits};
 use super::language::VARIABLES;
 use super::stamp::Calendar;
+use super::value::Unit;
 use super::{Cause, Format, Parse};
 use crate::Record;
 use serde::Deserializer as _;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -251,6 +254,9 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
 
     // An inner object may be something else in another program's log: then it says nothing.
     fn visit_seq<S: SeqAccess<'a>>(self, mut seq: S) -> Result<(), S::Error> {
+        if self.outer.is_empty() {
+            return Err(S::Error::invalid_type(Unexpected::Seq, &self));
+        }
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! The languages in which servers' configurations describe a log line: nginx's `log_format`,
 //! Apache's `LogFormat`, Envoy's format strings. Names and meanings are those of their manuals.
 
-use super::field::{Field, Unit};
+use super::field::Field;
 use super::pattern::PatternError;
+use super::value::Unit;
 
 /// A part of a pattern.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ mod reader;
 mod stamp;
 mod tally;
 mod texts;
+mod value;
 mod w3c;
 
 use crate::Record;
@@ -63,6 +64,7 @@ pub const FORMATS: &[Format] = &[
     texts::NGINX_UPSTREAM,
     texts::NGINX_NAMED,
     texts::NGINX_MAIN,
+    texts::NGINX_INGRESS,
     texts::APACHE_MICROS,
     texts::APACHE_SECONDS,
     texts::APACHE_VHOST,

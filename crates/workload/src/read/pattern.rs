@@ -41,6 +41,9 @@ struct Piece {
     until: Box<[u8]>,
     /// It stands in quotes, and a backslash may escape one in it.
     quoted: bool,
+    /// It is a list of servers tried, as nginx writes it: blanks follow its commas and surround its
+    /// colons.
+    list: bool,
     /// `until` belongs to the next field.
     keep: bool,
     /// What is wrong with a line that ends here; `None` when all that follows may be missing.
@@ -82,7 +85,7 @@ impl Pattern {
     }
 
     /// A format of the program's own, whose habits are known.
-    pub(crate) fn with(
+    pub(super) fn with(
         text: &str,
         named: &'static [(&'static str, Field)],
         habits: Habits,
@@ -97,7 +100,7 @@ impl Pattern {
     }
 
     /// A parser that judges lines by `weigh`.
-    pub(crate) fn sure(&self, weigh: fn(&Record<'_>) -> u8) -> Box<dyn Parse> {
+    pub(super) fn sure(&self, weigh: fn(&Record<'_>) -> u8) -> Box<dyn Parse> {
         Box::new(Lines { pattern: self.clone(), calendar: Calendar::default(), weigh })
     }
 }
@@ -124,8 +127,7 @@ fn compile(
             Token::Field(field, name) => {
                 let Some(left) = last else {
                     let quoted = before.ends_with(b"\"");
-                    let until = Box::default();
-                    pieces.push(Piece { field: *field, until, quoted, keep: false, missing: None });
+                    pieces.push(Piece { quoted, ..Piece::new(*field, name) });
                     last = Some(name);
                     continue;
                 };
@@ -168,8 +170,7 @@ fn join(
         (Field::Query, Field::Query) => Ok(None),
         (_, Field::Url | Field::Path) => {
             (piece.until, piece.keep, piece.quoted) = (b"/"[..].into(), true, false);
-            let until = Box::default();
-            Ok(Some(Piece { field, until, quoted: false, keep: false, missing: None }))
+            Ok(Some(Piece::new(field, right)))
         }
         _ => Err(PatternError::Adjacent(left.to_owned(), right.to_owned())),
     }
@@ -194,6 +195,11 @@ fn settle(pieces: &mut [Piece]) {
 }
 
 impl Piece {
+    fn new(field: Field, name: &str) -> Self {
+        let list = name.starts_with("$upstream_") || name.starts_with("${upstream_");
+        Self { field, until: Box::default(), quoted: false, list, keep: false, missing: None }
+    }
+
     /// Where the value ends in `rest`, and where the next one begins.
     fn end(&self, rest: &[u8]) -> Option<(usize, usize)> {
         let (&first, others) = self.until.split_first()?;
@@ -206,6 +212,10 @@ impl Piece {
             };
             if self.quoted && rest[at] == b'\\' {
                 from = (at + 2).min(rest.len());
+            } else if self.list && first == b' ' && rest[..at].ends_with(b",") {
+                from = at + 1;
+            } else if self.list && first == b' ' && rest[at + 1..].starts_with(b": ") {
+                from = at + 3;
             } else if rest[at + 1..].starts_with(others) {
                 return Some((at, if self.keep { at } else { at + self.until.len() }));
             } else {
@@ -241,7 +251,7 @@ impl Compiled {
                     return Err(cause);
                 }
                 let last = piece.until.is_empty();
-                let one = matches!(piece.field, Field::Skip | Field::Served(_) | Field::Servers);
+                let one = piece.list || piece.field == Field::Skip;
                 whole &= last && (one || memchr::memchr(b' ', rest.trim_ascii()).is_none());
                 whole &= last || std::ptr::eq(piece, &self.pieces[self.pieces.len() - 1]);
                 std::mem::take(&mut rest)

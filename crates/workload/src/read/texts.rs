@@ -3,8 +3,9 @@
 //! logging", Traefik "Access Logs", AWS "Access logs for your Application Load Balancer", Squid
 //! "Features/LogFormat").
 
-use super::field::{Field, Habits, Unit};
+use super::field::{Field, Habits};
 use super::pattern::Pattern;
+use super::value::Unit;
 use super::{Format, Parse};
 use crate::Record;
 use std::time::Duration;
@@ -140,6 +141,16 @@ pub(super) const NGINX_NAMED: Format = Format {
     parser: || {
         let text = common!(r#" "$r" "$agent""#);
         row(text, NGINX_NAMES, AT_END, |record| if record.took.is_some() { 97 } else { 0 })
+    },
+};
+
+pub(super) const NGINX_INGRESS: Format = Format {
+    name: "nginx-ingress",
+    about: "the default of Kubernetes' ingress-nginx: combined, lengths, times, upstreams, request id",
+    parser: || {
+        let text = common!(r#" "$r" "$agent" $length $request_time [$name] [$other] "#);
+        let end = "$upstream_addr $upstream_length $upstream_response_time $upstream_status $id";
+        row(&[text, end].concat(), &[], AT_END, |_| 99)
     },
 };
 

@@ -6,8 +6,9 @@
 //! lines with "#" are remarks. Times are UTC and, says the draft, in seconds; IIS writes
 //! milliseconds and says who it is in `#Software:`.
 
-use super::field::{Draft, Field, Habits, Unit};
+use super::field::{Draft, Field, Habits};
 use super::stamp::Calendar;
+use super::value::Unit;
 use super::{Cause, Format, Parse};
 use crate::Record;
 use std::borrow::Cow;
@@ -74,6 +75,12 @@ impl W3c {
             return Err(Cause::Header);
         }
         let mut fields: Vec<Field> = words.iter().map(|word| self.column(word)).collect();
+        // CloudFront's cs(Host) is its own name for the site.
+        if let Some(host) = words.iter().position(|word| *word == b"cs(Host)")
+            && words.contains(&&b"x-host-header"[..])
+        {
+            fields[host] = Field::Skip;
+        }
         // The whole URL, where there is one, says all that its parts say.
         if fields.contains(&Field::Url) {
             for field in &mut fields {

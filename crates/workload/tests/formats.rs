@@ -1,0 +1,247 @@
+//! Method: each file of tests/formats is a log in the format it is named after, in paragraphs: what
+//! is special, the line, and what must become of it (`=` a request, `!` why it is none, `~` a line
+//! that says nothing). `BLESS=1 cargo test -p workload --test formats` writes what becomes of them
+//! now, for review as a diff.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+use workload::{FORMATS, Pattern, PatternError, Reader, Record, detect, format, read, whole_lines};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{name}.txt"))
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(file(name)).expect("each format has its file")
+}
+
+/// Whether a line of a file says what becomes of the line before it.
+fn verdict(line: &str) -> bool {
+    line == "=" || ["= ", "! ", "~"].iter().any(|mark| line.starts_with(mark))
+}
+
+/// A file as what explains, the line, and the verdict.
+fn cases(text: &str) -> Vec<(Vec<&str>, &str, &str)> {
+    let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty());
+    paragraphs
+        .map(|paragraph| {
+            let lines: Vec<&str> = paragraph.trim_matches('\n').lines().collect();
+            let [why @ .., line, verdict_line] = lines.as_slice() else { panic!("{paragraph}") };
+            assert!(verdict(verdict_line), "{paragraph}");
+            assert!(why.iter().all(|line| line.starts_with("# ")), "{paragraph}");
+            (why.to_vec(), *line, *verdict_line)
+        })
+        .collect()
+}
+
+/// The log that a file contains.
+fn log(name: &str) -> String {
+    cases(&text(name)).iter().map(|(_, line, _)| format!("{line}\n")).collect()
+}
+
+/// A point in time as people write it; days to a date as the calendar counts them.
+fn clock(local_ms: i64) -> String {
+    let (mut year, mut day) = (1970, local_ms.div_euclid(86_400_000));
+    let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    while day >= if leap(year) { 366 } else { 365 } {
+        day -= if leap(year) { 366 } else { 365 };
+        year += 1;
+    }
+    let february = if leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if day < length {
+            break;
+        }
+        day -= length;
+        month += 1;
+    }
+    let ms = local_ms.rem_euclid(86_400_000);
+    let (h, m, s) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+    format!("{year}-{month:02}-{:02}T{h:02}:{m:02}:{s:02}.{:03}", day + 1, ms % 1000)
+}
+
+fn show(record: &Record<'_>) -> String {
+    let Record { at, site, client, method, url, status, bytes, .. } = record;
+    let ahead = at.ahead_s / 60;
+    let mut out =
+        format!("= {} {ahead:+} {client} {method} {url} {status} {bytes}", clock(at.local_ms));
+    if !site.is_empty() {
+        write!(out, " site={site}").unwrap();
+    }
+    if let Some(size) = record.size {
+        write!(out, " size={size}").unwrap();
+    }
+    let ms = |span: Duration| span.as_nanos() as f64 / 1e6;
+    if let Some(took) = record.took {
+        write!(out, " took={}ms", ms(took)).unwrap();
+    }
+    if let Some(served) = record.served {
+        write!(out, " served={}ms", ms(served)).unwrap();
+    }
+    if let Some(server) = &record.server {
+        write!(out, " server={server}").unwrap();
+    }
+    if let Some(hit) = record.hit {
+        write!(out, " hit={hit}").unwrap();
+    }
+    out
+}
+
+#[test]
+fn every_line_of_every_format_becomes_what_its_table_says() {
+    for format in FORMATS {
+        let text = text(format.name);
+        let cases = cases(&text);
+        let mut parser = (format.parser)();
+        let mut blessed = String::new();
+        for (why, line, verdict) in &cases {
+            let found = match parser.line(line.as_bytes()) {
+                Ok(Some(record)) => show(&record),
+                Ok(None) => "~ passed over".to_owned(),
+                Err(cause) => format!("! {cause}"),
+            };
+            if std::env::var_os("BLESS").is_some() {
+                for why in why {
+                    writeln!(blessed, "{why}").unwrap();
+                }
+                writeln!(blessed, "{line}\n{found}\n").unwrap();
+            } else {
+                assert_eq!(found, *verdict, "{}: {line}", format.name);
+            }
+        }
+        if !blessed.is_empty() {
+            std::fs::write(file(format.name), blessed.trim_end().to_owned() + "\n").unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_format_is_recognised_among_all_others() {
+    for format in FORMATS {
+        let guess = detect(log(format.name).as_bytes()).expect("a log of requests");
+        let sure = guess.confidence;
+        assert_eq!(guess.format.name, format.name, "{sure} against {:?}", runner_up(&guess));
+        assert!(!guess.first.is_empty() && guess.fitting <= guess.lines);
+        assert!(
+            (0.0..=1.0).contains(&sure) && guess.runner_up.is_none_or(|(_, next)| next <= sure)
+        );
+    }
+}
+
+fn runner_up(guess: &workload::Guess) -> Option<(&str, f64)> {
+    guess.runner_up.map(|(format, sure)| (format.name, sure))
+}
+
+#[test]
+fn a_whole_log_and_its_blocks_give_the_same() {
+    for format in FORMATS {
+        let log = log(format.name).repeat(3);
+        let mut whole = Vec::new();
+        let tally = read(format, log.as_bytes(), |record| whole.push(show(record))).unwrap();
+        assert_eq!(tally.lines, tally.records + tally.skipped + tally.rejects());
+        for capacity in [1, 7, 64, 1000] {
+            let mut found = Vec::new();
+            let input = std::io::BufReader::with_capacity(capacity, log.as_bytes());
+            let again = read(format, input, |record| found.push(show(record))).unwrap();
+            assert_eq!((&found, &again), (&whole, &tally), "{} by {capacity}", format.name);
+        }
+        let mut found = Vec::new();
+        let mut reader = Reader::new((format.parser)());
+        let mut rest = log.as_bytes();
+        let mut sum = workload::Tally::default();
+        while !rest.is_empty() {
+            let (block, _) = whole_lines(&rest[..rest.len().min(2000)]);
+            rest = &rest[block.len()..];
+            let mut part = reader.fork();
+            part.block(block, |record| found.push(show(record)));
+            // Headers are learned by whoever reads them.
+            reader.block(block, |_| ());
+            sum.append(part.finish());
+        }
+        assert_eq!((&found, &sum), (&whole, &tally), "{} in blocks", format.name);
+    }
+}
+
+/// What a pattern makes of a line.
+fn by(pattern: &str, line: &str) -> String {
+    let mut parser = Pattern::new(pattern).expect(pattern).parser();
+    match parser.line(line.as_bytes()) {
+        Ok(Some(record)) => show(&record),
+        Ok(None) => "~".to_owned(),
+        Err(cause) => format!("! {cause}"),
+    }
+}
+
+#[test]
+fn a_format_of_ones_own_is_understood_in_the_words_of_three_servers() {
+    let cases = [
+        (
+            r#"$remote_addr|$time_iso8601|$request_method $scheme://$host$request_uri|$status|$body_bytes_sent|$request_time|$upstream_cache_status"#,
+            "10.0.0.1|2024-11-12T08:30:11+00:00|GET https://example.org/a?b|200|5|0.250|HIT",
+            "= 2024-11-12T08:30:10.750 +0 10.0.0.1 GET /a?b 200 5 site=example.org took=250ms hit=true",
+        ),
+        (
+            "log_format timed '$remote_addr [$time_local] '\n '\"$request\" ${status} $upstream_addr $odd';",
+            "10.0.0.1 [12/Nov/2024:08:30:11 +0000] \"GET /a HTTP/1.1\" 200 10.1.0.1:80, 10.1.0.2:80 x",
+            "= 2024-11-12T08:30:11.000 +0 10.0.0.1 GET /a 200 0 server=10.1.0.2:80",
+        ),
+        (
+            "$uri$is_args$args $status",
+            "/a?b=c 404",
+            "= 1970-01-01T00:00:00.000 +0 - GET /a?b=c 404 0",
+        ),
+        (
+            r#"LogFormat "%v %h %l %u %t \"%r\" %>s %b \"%{Referer}i\" %D %{ms}T" timed"#,
+            "example.org 10.0.0.1 - - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 - \"-\" 2500 3",
+            "= 2024-11-12T08:30:11.000 +60 10.0.0.1 GET /a 200 0 site=example.org took=5.5ms",
+        ),
+        (
+            r#"%{%d/%b/%Y:%H:%M:%S}t %m %U%q %400,501{User-agent}i %>s 100%% %O %{Host}i"#,
+            "12/Nov/2024:08:30:11 PUT /a?b=c - 201 100% 17 example.org",
+            "= 2024-11-12T08:30:11.000 +0 - PUT /a?b=c 201 17 site=example.org",
+        ),
+        (
+            "%START_TIME(%s.%3f)% %REQ(:METHOD)% %REQ(:PATH):30% %RESPONSE_CODE% %DURATION%\\n",
+            "1731400211.250 GET /a 200 12",
+            "= 2024-11-12T08:30:11.250 +0 - GET /a 200 0 took=12ms",
+        ),
+        ("$request", "GET /a HTTP/1.1", "= 1970-01-01T00:00:00.000 +0 - GET /a 200 0"),
+        ("$status $request_uri", "x /", "! no status code"),
+    ];
+    for (pattern, line, expected) in cases {
+        assert_eq!(by(pattern, line), expected, "{pattern}");
+    }
+}
+
+#[test]
+fn a_format_that_cannot_be_used_is_refused_with_one_sentence() {
+    let refused = |text: &str| Pattern::new(text).expect_err(text);
+    assert_eq!(refused(""), PatternError::NoFields);
+    assert_eq!(refused("combined"), PatternError::NoFields);
+    assert_eq!(refused("$remote_addr $status"), PatternError::NoTarget);
+    assert_eq!(refused("%h %>s"), PatternError::NoTarget);
+    let both = ("$status".to_owned(), "$bytes_sent".to_owned());
+    assert_eq!(refused("$uri $status$bytes_sent"), PatternError::Adjacent(both.0, both.1));
+    assert_eq!(refused("${uri"), PatternError::Open("${uri".to_owned()));
+    assert_eq!(refused("%U %{Host"), PatternError::Open("%{Host".to_owned()));
+    assert_eq!(refused("%REQ(:PATH)"), PatternError::Open("%REQ(:PATH)".to_owned()));
+    assert!(refused("$status").to_string().contains("$request"), "it says what is missing");
+}
+
+#[test]
+fn a_log_without_a_request_is_one_clear_error() {
+    let common = format("common").expect("it is in the list");
+    let error = |log: &str| {
+        let tally = read(common, log.as_bytes(), |_| ()).unwrap();
+        tally.usable().map_err(|error| error.to_string())
+    };
+    assert_eq!(error(""), Err("the log is empty".to_owned()));
+    let blank = "none of the log's 2 lines is a request: all are blank or comments";
+    assert_eq!(error("\n \n"), Err(blank.to_owned()));
+    let bad = "none of the log's 3 lines is a request; line 2: no client at the start: nonsense";
+    assert_eq!(error("\nnonsense\nmore"), Err(bad.to_owned()));
+    let good = "a - - [17/May/2015:10:00:00 +0000] \"GET / HTTP/1.1\" 200 1";
+    assert_eq!(error(&format!("nonsense\n{good}")), Ok(()));
+}
