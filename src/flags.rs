@@ -61,7 +61,7 @@ pub enum Command {
     Schema(Schema),
     /// Print a completion script for a shell
     Completions(Completions),
-    /// Print the manual page
+    /// Print a manual page, or list them
     Man(Man),
 }
 
@@ -128,7 +128,7 @@ impl Run {
 #[command(after_help = "\
 Examples:
   baton check baton.toml
-  baton check --format json baton.toml | jq '.problems[].message'
+  baton check --json baton.toml | jq '.problems[].message'
   baton check --strict --connect baton.toml   # before a deployment
 
 Exit codes: 0 valid, 1 invalid (with --strict: warnings too), 2 wrong usage,
@@ -137,8 +137,11 @@ pub struct Check {
     /// The configuration file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// For people, or one JSON object
-    #[arg(long, value_enum, default_value_t)]
+    /// For whom it is said.
+    #[command(flatten)]
+    pub answer: Answer,
+    /// The same in another word: `--format json` is `--json`
+    #[arg(long, value_enum, default_value_t, hide_default_value = true)]
     pub format: Format,
     /// Fail on warnings too
     #[arg(long)]
@@ -146,6 +149,14 @@ pub struct Check {
     /// Also resolve and connect to every server, and try to bind every listener
     #[arg(long)]
     pub connect: bool,
+}
+
+/// How a command answers.
+#[derive(Args, Debug)]
+pub struct Answer {
+    /// Answer in JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// For whom output is meant.
@@ -195,21 +206,21 @@ pub struct Explain {
     /// A header field of the request (repeatable)
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,
-    /// For people, or the JSON answer
-    #[arg(short = 'o', long, value_enum, default_value_t)]
-    pub output: Format,
+    /// For whom it is said.
+    #[command(flatten)]
+    pub answer: Answer,
 }
 
 /// Flags of `baton status`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  baton status -o json | jq '.servers[] | {name, load}'")]
+#[command(after_help = "Example:\n  baton status --json | jq '.servers[] | {name, load}'")]
 pub struct Status {
     /// Where the switch is asked.
     #[command(flatten)]
     pub at: AdminAt,
-    /// For people, or the JSON answer
-    #[arg(short = 'o', long, value_enum, default_value_t)]
-    pub output: Format,
+    /// For whom it is said.
+    #[command(flatten)]
+    pub answer: Answer,
 }
 
 /// Flags of `baton drain` and `baton undrain`.
@@ -249,14 +260,14 @@ pub struct Weight {
 Examples:
   baton policies              # all, in short
   baton policies lard-r cap   # these, with their parameters
-  baton policies -o json")]
+  baton policies --json")]
 pub struct Policies {
     /// Only these, with their parameters
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// For people, or JSON
-    #[arg(short = 'o', long, value_enum, default_value_t)]
-    pub output: Format,
+    /// For whom it is said.
+    #[command(flatten)]
+    pub answer: Answer,
 }
 
 /// Flags of `baton demo`.
@@ -351,11 +362,15 @@ pub struct Completions {
 
 /// Flags of `baton man`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  baton man | man -l -\n  baton man explain | man -l -")]
+#[command(after_help = "\
+Examples:
+  baton man                        # the pages there are
+  baton man baton | man -l -       # the program's
+  baton man explain | man -l -     # a subcommand's")]
 pub struct Man {
-    /// The page of a subcommand
-    #[arg(value_name = "SUBCOMMAND")]
-    pub subcommand: Option<String>,
+    /// The page to print: `baton`, or a subcommand; all are listed without one
+    #[arg(value_name = "PAGE")]
+    pub page: Option<String>,
 }
 
 fn size(text: &str) -> Result<u64, String> {

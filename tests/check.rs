@@ -57,7 +57,7 @@ fn an_invalid_file_is_exit_code_1_with_the_line_the_label_and_the_remedy() {
 
 #[test]
 fn a_program_gets_the_same_as_json() {
-    let output = check(&format!("{GOOD}wieght = 2\nweight = 0\n"), &["--format", "json"]);
+    let output = check(&format!("{GOOD}wieght = 2\nweight = 0\n"), &["--json"]);
     assert_eq!(output.status.code(), Some(1));
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&value["ok"], &value["errors"]), (&Value::from(false), &Value::from(2)));
@@ -67,6 +67,14 @@ fn a_program_gets_the_same_as_json() {
     assert_eq!(problem["severity"], "error");
     assert!(problem["message"].as_str().unwrap().contains("server.a.weight cannot be 0"));
     assert!(!problem["remedy"].as_str().unwrap().is_empty());
+}
+
+#[test]
+fn json_has_two_words_and_says_the_same() {
+    let one = check(GOOD, &["--format", "json"]).stdout;
+    let other = check(GOOD, &["--json"]).stdout;
+    assert_eq!(one, other);
+    assert!(serde_json::from_slice::<Value>(&one).unwrap()["ok"] == true);
 }
 
 #[test]
@@ -137,7 +145,7 @@ fn a_reader_who_has_seen_enough_is_no_failure() {
 #[test]
 fn policies_tell_their_papers_parameters_and_defaults() {
     let text = stdout(&baton(&["policies"]));
-    let value: Value = serde_json::from_slice(&baton(&["policies", "-o", "json"]).stdout).unwrap();
+    let value: Value = serde_json::from_slice(&baton(&["policies", "--json"]).stdout).unwrap();
     let rows = value.as_array().unwrap();
     assert_eq!(rows.len(), policy::POLICIES.len());
     for (row, entry) in rows.iter().zip(policy::POLICIES) {
@@ -182,7 +190,11 @@ fn shells_and_man_know_every_subcommand() {
         let script = stdout(&baton(&["completions", shell]));
         assert!(subcommands.iter().all(|name| script.contains(name)), "{shell}");
     }
-    let page = stdout(&baton(&["man"]));
+    let page = stdout(&baton(&["man", "baton"]));
     assert!(subcommands.iter().all(|name| page.contains(name)), "{page}");
+    let list = stdout(&baton(&["man"]));
+    let listed = |name: &&str| list.lines().any(|line| line.starts_with(&format!("{name} ")));
+    assert!(listed(&"baton") && subcommands.iter().all(|name| listed(name)), "{list}");
+    assert_eq!(baton(&["man", "nothing"]).status.code(), Some(2));
     assert!(stdout(&baton(&["man", "explain"])).contains("Nothing is chosen by asking"));
 }

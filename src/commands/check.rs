@@ -30,12 +30,11 @@ pub fn run(args: &Check) -> Outcome {
         diagnosis.problems.extend(problems);
     }
     let mut out = io::stdout().lock();
-    match args.format {
-        Format::Json => out.write_all(diagnosis.json().as_bytes())?,
-        Format::Human => {
-            out.write_all(diagnosis.human(colour(&io::stdout())).as_bytes())?;
-            writeln!(out, "{}", summary(&args.file, &diagnosis))?;
-        }
+    if args.answer.json || args.format == Format::Json {
+        out.write_all(diagnosis.json().as_bytes())?;
+    } else {
+        out.write_all(diagnosis.human(colour(&io::stdout())).as_bytes())?;
+        writeln!(out, "{}", summary(&args.file, &diagnosis))?;
     }
     Ok(exit)
 }

@@ -1,7 +1,7 @@
 //! `baton explain`: which server a running switch would choose for a request, and why.
 
 use crate::exit::{Exit, Outcome};
-use crate::flags::{Explain, Format};
+use crate::flags::Explain;
 use control::Client;
 use control::view::ExplainView;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub fn run(args: &Explain) -> Outcome {
     let client = Client::Unix(args.at.socket());
     let answer = client.explain(&args.method, &args.url, &args.header)?;
     let mut out = io::stdout().lock();
-    if args.output == Format::Json {
+    if args.answer.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&answer)?)?;
         return Ok(Exit::Done);
     }

@@ -2,7 +2,7 @@
 
 use crate::config::{nearest, quoted};
 use crate::exit::{Exit, Outcome, usage};
-use crate::flags::{Format, Policies};
+use crate::flags::Policies;
 use policy::{Entry, POLICIES};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -25,18 +25,15 @@ pub fn run(args: &Policies) -> Outcome {
     let all = args.names.is_empty();
     let entries = if all { POLICIES.iter().collect() } else { chosen };
     let mut out = io::stdout().lock();
-    match args.output {
-        Format::Json => {
-            let rows: Vec<_> = entries.iter().map(|entry| row(entry)).collect();
-            writeln!(out, "{:#}", Value::from(rows))?;
-        }
-        Format::Human => {
-            let texts: Vec<_> = entries.iter().map(|entry| text(entry, !all)).collect();
-            out.write_all(texts.join("\n").as_bytes())?;
-            if all {
-                writeln!(out, "\n`baton policies NAME` tells what each parameter means.")?;
-            }
-        }
+    if args.answer.json {
+        let rows: Vec<_> = entries.iter().map(|entry| row(entry)).collect();
+        writeln!(out, "{:#}", Value::from(rows))?;
+        return Ok(Exit::Done);
+    }
+    let texts: Vec<_> = entries.iter().map(|entry| text(entry, !all)).collect();
+    out.write_all(texts.join("\n").as_bytes())?;
+    if all {
+        writeln!(out, "\n`baton policies NAME` tells what each parameter means.")?;
     }
     Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! `baton status`: how a running switch and its servers are.
 
 use crate::exit::{Exit, Outcome};
-use crate::flags::{self, Format};
+use crate::flags;
 use control::Client;
 use control::view::{ServerReport, Status};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub fn run(args: &flags::Status) -> Outcome {
     let client = Client::Unix(args.at.socket());
     let (status, servers) = (client.get("/v1/status")?, client.get("/v1/servers")?);
     let mut out = io::stdout().lock();
-    if args.output == Format::Json {
+    if args.answer.json {
         let both = serde_json::json!({ "status": status, "servers": servers });
         writeln!(out, "{}", serde_json::to_string_pretty(&both)?)?;
         return Ok(Exit::Done);

@@ -6,7 +6,6 @@ use super::{explain, live_of, totals};
 use crate::config::Config;
 use crate::config::keys::WEIGHT_MAX;
 use crate::config::ready::Level;
-use crate::exit::say;
 use control::view::{
     ConfigView, DecisionView, ExplainRequest, ExplainView, Histogram, LATENCY_BOUNDS_S,
     ListenerView, ReloadView, Replies, ServerView, Status, Totals,
@@ -14,7 +13,7 @@ use control::view::{
 use control::{Refusal, Switch};
 use distributor::counters::{BOUNDS_US, Counter};
 use distributor::journal::Record;
-use distributor::{Backend, Entrance, PerWorker, Shared};
+use distributor::{Backend, Entrance, PerWorker, Shared, say};
 use policy::{Class, ServerId, State, Why};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,7 +121,7 @@ impl Glass {
     pub(super) fn event_log(self: &Arc<Self>) -> control::EventLog {
         let glass = Arc::clone(self);
         let (sender, lines) = std::sync::mpsc::sync_channel::<String>(EVENT_LINES_MAX);
-        let writer = move || lines.iter().for_each(|line| say(format_args!("baton: {line}")));
+        let writer = move || lines.iter().for_each(|line| say(line));
         let started = std::thread::Builder::new().name("baton-events".to_owned()).spawn(writer);
         Box::new(move |line| {
             if started.is_ok() && glass.config().log.level >= Level::Info {
@@ -138,7 +137,7 @@ impl Glass {
         let allowed = live_of(self).settings.connections_max;
         if allowed < wanted && config.log.level >= Level::Warn {
             say(format_args!(
-                "baton: at most {allowed} connections at once, not {wanted}: the system lets this \
+                "at most {allowed} connections at once, not {wanted}: the system lets this \
                  process open no more files (ulimit -n, LimitNOFILE=)"
             ));
         }

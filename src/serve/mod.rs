@@ -13,10 +13,9 @@ pub use signals::run;
 
 use crate::config::Config;
 use crate::config::ready::{Admin, Log};
-use crate::exit::say;
 use anyhow::{Context, Result, bail};
 use control::{Bind, Control, Event, Supervisor, Token};
-use distributor::{Entrance, Listen, Live, Shared, Team};
+use distributor::{Entrance, Listen, Live, Shared, Team, say};
 use glass::Glass;
 use policy::{Cluster, Desk};
 use std::collections::BTreeMap;
@@ -122,7 +121,7 @@ impl Service {
 
     /// Notes that a new configuration was found to be wrong: the old one stays in force.
     pub fn refuse(&self, diagnosis: &str) {
-        say(format_args!("{diagnosis}"));
+        say(format_args!("the configuration is not valid\n{}", diagnosis.trim_end()));
         let message = diagnosis.lines().next().unwrap_or("it is wrong").to_owned();
         self.glass.reloaded(false, &message);
         self.supervisor.note(Event {

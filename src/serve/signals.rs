@@ -2,8 +2,8 @@
 
 use super::Service;
 use crate::config::Config;
-use crate::exit::say;
 use anyhow::{Context, Result};
+use distributor::say;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,7 +28,7 @@ pub fn run(
     let mut quit = signal(SignalKind::quit())?;
     let service = Service::start(config, source)?;
     for (name, address) in service.listening() {
-        say(format_args!("baton: {name} listens on {address}"));
+        say(format_args!("{name} listens on {address}"));
     }
     runtime.block_on(async {
         loop {
@@ -42,7 +42,7 @@ pub fn run(
     });
     let (open, patience) = service.open();
     say(format_args!(
-        "baton: stopping; {open} connections may finish, for {patience:?} at most (a second signal \
+        "stopping; {open} connections may finish, for {patience:?} at most (a second signal \
          ends them now)"
     ));
     let hurry = Arc::new(AtomicBool::new(false));
@@ -68,8 +68,8 @@ pub fn run(
         anyhow::bail!("stopping failed");
     }
     match left {
-        0 => say(format_args!("baton: stopped")),
-        left => say(format_args!("baton: stopped; {left} connections were cut off")),
+        0 => say("stopped"),
+        left => say(format_args!("stopped; {left} connections were cut off")),
     }
     Ok(())
 }

@@ -7,10 +7,9 @@
 use super::convert;
 use super::glass::Glass;
 use crate::config::{Config, rule_label};
-use crate::exit::say;
 use anyhow::{Result, anyhow};
 use control::Supervisor;
-use distributor::{Backend, Entrance, Live, PerWorker, Route};
+use distributor::{Backend, Entrance, Live, PerWorker, Route, say};
 use policy::{Instant, ServerId, Spec, State};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -104,7 +103,7 @@ fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option
     let name = spec.name.clone();
     let id = books.desk.join(spec, State::Up, now);
     if id.is_none() {
-        say(format_args!("baton: no slot is left for server {name}; it is not used"));
+        say(format_args!("no slot is left for server {name}; it is not used"));
     }
     id
 }

@@ -137,7 +137,7 @@ fn explain_says_what_would_happen_and_changes_nothing() {
     );
     let switch = Baton::run(&config(&[("a", a.address), ("b", b.address)], &rest));
     let ask = |url: &str| -> Value {
-        serde_json::from_str(&switch.answer(&["explain", "-o", "json", url])).unwrap()
+        serde_json::from_str(&switch.answer(&["explain", "--json", url])).unwrap()
     };
     let before = switch.status();
     let first = ask("http://www.example.com/x.php?id=7");

@@ -1,4 +1,5 @@
-//! Promise: each request is one line of the access log, with the decision and how it ended.
+//! Promise: each request is one line of the access log, with the decision and how it ended; and what
+//! the switch says of itself has its time.
 
 use crate::running::{Baton, config};
 use crate::server::Server;
@@ -91,4 +92,24 @@ fn a_combined_line_is_read_by_those_who_know_the_format() {
     let day = first.split(['[', ']']).nth(1).unwrap();
     assert!(day.ends_with(" +0000") && day.len() == "29/Feb/2000:12:34:56 +0000".len(), "{day}");
     assert!(lines.iter().all(|line| line.matches('"').count() == 6), "{lines:#?}");
+}
+
+#[test]
+fn what_it_says_has_its_time_unless_the_journal_adds_it() {
+    let server = Server::saying("hello");
+    let file = config(&[("a", server.address)], "");
+    let said = |journal: Option<&str>| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_baton"));
+        command.env_remove("JOURNAL_STREAM");
+        command.envs(journal.map(|value| ("JOURNAL_STREAM", value)));
+        let switch = Baton::run_by(&file, command);
+        switch.signal(Signal::TERM);
+        switch.hears("stopping")
+    };
+    let timed = said(None);
+    let (time, rest) = timed.split_once(' ').unwrap();
+    let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    assert_eq!(shape, "0000-00-00T00:00:00.000Z", "{timed}");
+    assert!(rest.starts_with("baton: stopping; "), "{timed}");
+    assert!(said(Some("8:123")).starts_with("baton: stopping; "));
 }

@@ -87,9 +87,9 @@ impl Baton {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// `baton status -o json`.
+    /// `baton status --json`.
     pub fn status(&self) -> Value {
-        serde_json::from_str(&self.answer(&["status", "-o", "json"])).unwrap()
+        serde_json::from_str(&self.answer(&["status", "--json"])).unwrap()
     }
 
     /// The page of metrics, without the head that it comes with.

@@ -307,7 +307,7 @@ impl<'e> Conversation<'e> {
             client.socket.reset_on_close(false);
         }
         let whole = self.up.done() && !self.up_broken;
-        let clean = self.down.as_ref().is_some_and(|down| down.excess.is_empty());
+        let clean = self.down.as_ref().is_some_and(Pump::clean);
         if self.server_stays && whole && clean && !worker.stopping.get() {
             let most = self.exchange.live.settings.idle_per_server_max;
             let now = worker.watches.now();
@@ -319,7 +319,12 @@ impl<'e> Conversation<'e> {
         }
         match (self.close, whole) {
             (false, true) => After::KeepAlive,
-            (true, true) if client.inbox.is_empty() => After::Close,
+            (true, true) if client.inbox.is_empty() => {
+                // By itself, closing would reset the connection if anything had come meanwhile, and
+                // the end of the reply, held back for the sake of one packet, would never go out.
+                client.socket.shutdown_write();
+                After::Close
+            }
             // It is sending still: closing at once would reset what it has not read yet.
             _ => After::Linger,
         }

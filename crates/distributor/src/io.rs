@@ -109,9 +109,18 @@ impl Socket {
         }
     }
 
+    /// Tells the reactor that a read has shown that there is nothing more to read now. It tells us
+    /// when something comes, and remembers the end if that came already.
+    pub(crate) fn emptied(&mut self) {
+        if let Self::Registered(stream) = self {
+            let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let _would_block = stream.try_io(Interest::READABLE, nothing);
+        }
+    }
+
     /// Whether an idle connection is still good: nothing has arrived on it, neither the end nor
     /// bytes that nobody asked for. Usually the reactor knows. A read that took exactly what was
-    /// there leaves it in doubt; then one look clears that up.
+    /// asked for leaves it in doubt; then one look clears that up.
     pub(crate) fn quiet(&mut self) -> bool {
         let Self::Registered(stream) = self else { return true };
         let mut cx = Context::from_waker(core::task::Waker::noop());

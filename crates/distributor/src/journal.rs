@@ -210,7 +210,7 @@ impl Journal {
     pub fn close(&self, patience: Duration) {
         let log = self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
         if log.is_some_and(|log| !log.finish(patience)) {
-            say("baton: the access log is stuck; its last lines are lost");
+            say("the access log is stuck; its last lines are lost");
         }
     }
 

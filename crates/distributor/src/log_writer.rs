@@ -60,7 +60,7 @@ fn write_out(
             lost.fetch_add(count as u64, Ordering::Relaxed);
             // Said once, not for every line: a full disk fills no other disk with complaints.
             if !failing {
-                tell(&format!("baton: the access log cannot be written: {error}; trying on"));
+                tell(&format!("the access log cannot be written: {error}; trying on"));
             }
         }
         failing = result.is_err();

@@ -21,6 +21,8 @@ pub(crate) struct Pipe {
     capacity: usize,
     /// Bytes taken from the one socket and not yet given to the other.
     pub(crate) held: usize,
+    /// Whether behind those there are some that nobody gets.
+    spoilt: bool,
 }
 
 /// Idle pipes of a worker.
@@ -38,7 +40,7 @@ impl Pipes {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
         // Over the user's share of pipe memory the kernel refuses: then the default size serves.
         let capacity = rustix::pipe::fcntl_setpipe_size(&write, PIPE_BYTES).unwrap_or(64 * 1024);
-        Ok(Pipe { read, write, capacity, held: 0 })
+        Ok(Pipe { read, write, capacity, held: 0, spoilt: false })
     }
 
     /// Closes all.
@@ -48,7 +50,7 @@ impl Pipes {
 
     /// Keeps a pipe for later. One with bytes in it is of no use to anybody else.
     pub(crate) fn put(&mut self, pipe: Pipe) {
-        if pipe.held == 0 && self.idle.len() < PIPES_IDLE_MAX {
+        if pipe.held == 0 && !pipe.spoilt && self.idle.len() < PIPES_IDLE_MAX {
             self.idle.push(pipe);
         }
     }
@@ -64,6 +66,21 @@ impl Pipe {
         let count = rustix::pipe::splice(socket, None, self.write.as_fd(), None, most, flags)?;
         self.held = count;
         Ok(count)
+    }
+
+    /// Keeps no more than `most` of what it holds; whether that was less than all.
+    pub(crate) fn cut(&mut self, most: u64) -> bool {
+        let over = self.held as u64 > most;
+        if over {
+            self.held = usize::try_from(most).expect("what is less than a length is one");
+            self.spoilt = true;
+        }
+        over
+    }
+
+    /// Whether it could have taken more than `most` at once.
+    pub(crate) fn takes_more_than(&self, most: u64) -> bool {
+        self.capacity as u64 > most
     }
 
     /// Gives what the pipe holds to `socket`, as much as it takes; `more` says that more follows.

@@ -16,6 +16,8 @@ pub(crate) struct Upstream {
     pub(crate) socket: Socket,
     /// Whether a request went over it before: then the server may be closing it right now.
     pub(crate) reused: bool,
+    /// Whether the last reply on it was large: the next one is likely to be, too.
+    pub(crate) large: bool,
 }
 
 struct Idle {
@@ -116,5 +118,5 @@ pub(crate) async fn connect(backend: &Backend, watch: &Watched) -> io::Result<Up
     })
     .await?;
     stream.set_nodelay(true)?;
-    Ok(Upstream { socket: Socket::Registered(stream), reused: false })
+    Ok(Upstream { socket: Socket::Registered(stream), reused: false, large: false })
 }

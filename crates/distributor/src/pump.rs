@@ -25,6 +25,12 @@ pub(crate) struct Pump {
     corked: bool,
     /// Whether the last byte was received.
     ended: bool,
+    /// Whether it is a reply, behind which the sender may send nothing.
+    reply: bool,
+    /// Whether the receiver's connection is closed right behind it.
+    closing: bool,
+    /// Whether more came behind the end than was asked for, and was thrown away.
+    overrun: bool,
     /// Bytes that came behind the end: the next request, or what a server should not have sent.
     pub(crate) excess: Vec<u8>,
     /// Bytes delivered.
@@ -58,6 +64,9 @@ impl Pump {
             spliceable: edit == BodyEdit::Keep,
             corked: false,
             ended,
+            reply: false,
+            closing: false,
+            overrun: false,
             excess: Vec::new(),
             moved: 0,
             spliced: 0,
@@ -155,6 +164,23 @@ impl Pump {
         self.corked = corked;
     }
 
+    /// Notes that it is a reply, and whether its receiver's connection is closed right behind it.
+    pub(crate) fn set_reply(&mut self, closing: bool) {
+        self.reply = true;
+        self.closing = closing;
+    }
+
+    /// Whether the last byte was received and the receiver's connection is about to be closed. Then
+    /// the kernel may hold that byte back: the end of the connection goes out in the same packet.
+    pub(crate) fn at_last_byte(&self) -> bool {
+        self.ended && self.closing
+    }
+
+    /// Whether the sender sent no more than it should have, as far as is known.
+    pub(crate) fn clean(&self) -> bool {
+        self.excess.is_empty() && !self.overrun
+    }
+
     /// Whether more is to come.
     pub(crate) fn ended(&self) -> bool {
         self.ended
@@ -178,11 +204,12 @@ impl Pump {
         }
         self.spill.clear();
         self.sent = 0;
-        let more = !self.ended;
+        let goes_on = !self.ended;
+        let more = goes_on || self.at_last_byte();
         while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held > 0) {
             match ready!(to.poll_into(cx, |socket| pipe.drain(socket, more))) {
                 Ok(count) => {
-                    self.corked = more;
+                    self.corked = goes_on;
                     self.moved += count as u64;
                     self.spliced += count as u64;
                     *progress = true;
@@ -201,6 +228,10 @@ impl Pump {
         progress: &mut bool,
     ) -> Poll<Result<(), Broke>> {
         let most = self.body.opaque();
+        // Behind a reply there should be nothing. One byte more is asked for, so that getting none
+        // says so and nobody has to look again before the connection is used for another request.
+        let known = matches!(self.body, Body::Length(_));
+        let asked = if self.reply && known { most.saturating_add(1) } else { most };
         let pipe = match &mut self.pipe {
             Some(pipe) => pipe,
             none => match worker.pipes.borrow_mut().take() {
@@ -209,10 +240,15 @@ impl Pump {
                 Err(_) => return self.poll_read_once(cx, from, worker, progress),
             },
         };
-        match ready!(from.poll_out_of(cx, |socket| pipe.fill(socket, most))) {
+        match ready!(from.poll_out_of(cx, |socket| pipe.fill(socket, asked))) {
             Ok(0) => Poll::Ready(self.end_of_stream()),
             Ok(count) => {
-                self.body.skip(count as u64);
+                self.overrun = pipe.cut(most);
+                let exact = asked > most && count as u64 == most;
+                if exact && pipe.takes_more_than(most) {
+                    from.emptied();
+                }
+                self.body.skip(most.min(count as u64));
                 self.ended = self.body.is_done();
                 *progress = true;
                 Poll::Ready(Ok(()))
@@ -244,7 +280,7 @@ impl Pump {
             return Poll::Ready(result.map_err(Broke::Framing));
         }
         let ours = self.judge(bytes)?;
-        let count = match to.poll_write(cx, ours, &[], false) {
+        let count = match to.poll_write(cx, ours, &[], self.at_last_byte()) {
             Poll::Ready(Ok(count)) => count,
             Poll::Ready(Err(_)) => return Poll::Ready(Err(Broke::Sink)),
             Poll::Pending => 0,

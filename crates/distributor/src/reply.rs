@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::Cause;
 use crate::exchange::micros;
+use crate::pipes::SPLICE_BYTES_MIN;
 use crate::pump::Pump;
 use crate::worker::{SCRATCH_BYTES, Worker};
 use core::task::{Context, Poll, ready};
@@ -14,12 +15,22 @@ use wire::http::{Framing, RequestContext, ResponseHead, Slots, Version, emit, re
 /// takes both; above, a gathering write is cheaper than the copy.
 const JOINED_BYTES_MAX: usize = 4096;
 
-/// Bytes of a reply that are read to find its head. The rest of a large body goes by splice, and
-/// what is read here is copied twice.
+/// Bytes of a reply that are read to find its head, and with it the whole of most replies.
 const FIRST_READ_BYTES: usize = 16 * 1024;
+
+/// The same, where the last reply on the connection was large: little more than a head. What is
+/// read here is copied twice; the rest of a large body is spliced.
+const HEAD_READ_BYTES: usize = 2 * 1024;
 
 /// Interim replies (1xx) to one request: a bound on what is kept for a client that does not read.
 const INTERIM_MAX: u32 = 64;
+
+/// What was read behind a head.
+struct Rest<'b> {
+    bytes: &'b [u8],
+    /// Whether it fills what there was room for, so that more is there most likely.
+    full: bool,
+}
 
 impl Conversation<'_> {
     /// Reads what the server says. Ready with true once the final head has been dealt with.
@@ -32,7 +43,12 @@ impl Conversation<'_> {
         let mut scratch = worker.scratch.borrow_mut();
         let have = self.partial.len();
         scratch[..have].copy_from_slice(&self.partial);
-        let room = &mut scratch[have..(have + FIRST_READ_BYTES).min(SCRATCH_BYTES)];
+        // A head of which a part is here already is longer than usual.
+        let most = match self.upstream.large && have == 0 {
+            true => HEAD_READ_BYTES,
+            false => FIRST_READ_BYTES,
+        };
+        let room = &mut scratch[have..(have + most).min(SCRATCH_BYTES)];
         let count = match ready!(self.upstream.socket.poll_read(cx, room)) {
             Ok(count) if count > 0 => count,
             _ => {
@@ -41,6 +57,7 @@ impl Conversation<'_> {
             }
         };
         self.partial.clear();
+        let full = count == room.len();
         let mut bytes = &scratch[..have + count];
         let mut slots = Slots::new();
         loop {
@@ -59,7 +76,7 @@ impl Conversation<'_> {
                     slots = Slots::new();
                 }
                 Ok(Some(head)) => {
-                    let rest = &bytes[head.head_bytes..];
+                    let rest = Rest { bytes: &bytes[head.head_bytes..], full };
                     return Poll::Ready(
                         self.begin_reply(&head, rest, cx, client, worker).map(|()| true),
                     );
@@ -91,7 +108,7 @@ impl Conversation<'_> {
     fn begin_reply(
         &mut self,
         head: &ResponseHead<'_, '_>,
-        rest: &[u8],
+        rest: Rest<'_>,
         cx: &mut Context<'_>,
         client: &mut Client,
         worker: &Worker,
@@ -133,16 +150,20 @@ impl Conversation<'_> {
         );
         exchange.tally.head_out = out.len() as u64;
         let mut down = Pump::new(framing, &live.settings.wire_of_replies(), edit);
-        let ours = down.first(rest, &mut out).map_err(|bad| bad_reply(bad.why()))?;
-        let mut body = &rest[..ours];
+        let ours = down.first(rest.bytes, &mut out).map_err(|bad| bad_reply(bad.why()))?;
+        let mut body = &rest.bytes[..ours];
         if body.len() <= JOINED_BYTES_MAX {
             out.extend_from_slice(body);
             body = &[];
         }
+        let large = |length| length >= SPLICE_BYTES_MIN + HEAD_READ_BYTES as u64;
+        self.upstream.large = matches!(head.body, Framing::Length(length) if large(length));
+        down.set_reply(self.close && !self.upgraded);
         // A full buffer of a body that goes on: the rest is there already, so let the kernel make
         // one packet of both.
-        let more = rest.len() + head.head_bytes >= FIRST_READ_BYTES && !down.ended();
-        down.set_corked(more);
+        let goes_on = rest.full && !down.ended();
+        let more = goes_on || down.at_last_byte();
+        down.set_corked(goes_on);
         exchange.tally.status = head.status;
         let count = match client.socket.poll_write(cx, &out, body, more) {
             Poll::Ready(Ok(count)) => count,

@@ -84,7 +84,7 @@ impl Team {
         self.tell(|| Command::Abort);
         for (_, thread) in self.workers {
             if thread.join().is_err() {
-                say("baton: a worker had panicked");
+                say("a worker had panicked");
             }
         }
         left

@@ -199,10 +199,12 @@ impl Worker {
         self.shared.open.fetch_add(1, Ordering::Relaxed);
         self.clients.set(self.clients.get() + 1);
         let presence = Presence { worker: Rc::clone(self), entrance: Arc::clone(entrance) };
-        tokio::task::spawn_local(async move {
+        // Boxed, because on its way into a task a future is moved several times, and this one is
+        // kilobytes large.
+        tokio::task::spawn_local(Box::pin(async move {
             let entrance = presence.entrance.index;
             client::serve(Socket::Raw(fd), peer.ip(), entrance, &presence.worker).await;
-        });
+        }));
     }
 
     fn full(&self) -> bool {
@@ -344,7 +346,7 @@ async fn attend(worker: Rc<Worker>, mut commands: mpsc::UnboundedReceiver<Comman
         match command {
             Command::Listen(address, way, listener) => match Door::open(way, listener, &worker) {
                 Ok(door) => drop(doors.insert(address, door)),
-                Err(error) => say(format_args!("baton: cannot accept on {address}: {error}")),
+                Err(error) => say(format_args!("cannot accept on {address}: {error}")),
             },
             Command::Unlisten(address) => {
                 if let Some(door) = doors.remove(&address) {

@@ -28,6 +28,23 @@ pub fn format(unix_seconds: u64) -> [u8; DATE_BYTES] {
     out
 }
 
+/// The same as RFC 3339 has it, with milliseconds: `1994-11-06T08:49:37.000Z`. For logs that people
+/// read.
+pub fn rfc3339(unix_ms: u64) -> String {
+    const LAST_MS: u64 = 253_402_300_799_999;
+    let ms = unix_ms.min(LAST_MS);
+    let (days, second) = (ms / 86_400_000, ms / 1000 % 86_400);
+    let (year, month, day) = civil(days);
+    format!(
+        "{year:04}-{:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
+        month + 1,
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+        ms % 1000
+    )
+}
+
 /// Year, month from 0 and day of the month from 1, of a day counted from 1970-01-01. The Gregorian
 /// calendar repeats every 400 years (146,097 days); counting years from March puts the leap day
 /// last.
@@ -51,7 +68,7 @@ fn two_digits(out: &mut [u8], value: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::format;
+    use super::{format, rfc3339};
 
     #[test]
     fn dates_known_from_elsewhere_come_out_as_they_are_written_there() {
@@ -66,5 +83,12 @@ mod tests {
         for (seconds, date) in cases {
             assert_eq!(format(seconds).escape_ascii().to_string(), date.escape_ascii().to_string());
         }
+    }
+
+    #[test]
+    fn the_same_times_for_people() {
+        assert_eq!(rfc3339(784_111_777_012), "1994-11-06T08:49:37.012Z");
+        assert_eq!(rfc3339(951_782_400_000), "2000-02-29T00:00:00.000Z");
+        assert_eq!(rfc3339(u64::MAX), "9999-12-31T23:59:59.999Z");
     }
 }
