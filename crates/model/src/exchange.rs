@@ -1,5 +1,6 @@
 //! What goes into a node and what comes out of it.
 
+use core::time::Duration;
 use policy::{Class, Instant, TargetId};
 
 /// A request, as a node sees it.
@@ -15,6 +16,20 @@ pub struct Ask {
     pub class: Class,
     /// Whether only the head of the answer is wanted: neither cache nor disk is used.
     pub head_only: bool,
+}
+
+/// What a request costs the CPU beside the demands of its class, and what becomes of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handling {
+    /// Before anything is looked up: reading the request, and accepting its connection where both
+    /// are one turn of the CPU.
+    pub before: Duration,
+    /// Sending each started 512 bytes.
+    pub send_512: Duration,
+    /// After the last byte in the same turn: tearing the connection down.
+    pub after: Duration,
+    /// Whether the cache gets the target when it has to be read, and others may join that read.
+    pub keep: bool,
 }
 
 /// Where an answer came from.

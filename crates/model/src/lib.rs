@@ -9,6 +9,7 @@ pub mod cost;
 
 mod cache;
 mod calendar;
+mod config;
 mod exchange;
 mod node;
 mod service;
@@ -17,9 +18,10 @@ mod station;
 
 pub use cache::{Cache, CachePolicy, Gds, GdsCost, Index, Lru, TARGETS_MAX};
 pub use calendar::Calendar;
+pub use config::{Config, Reading};
 pub use cost::{CpuCost, DiskCost};
-pub use exchange::{Agenda, Ask, Counts, Part, Source, Timeline, Wake};
-pub use node::{Config, Node, Reading};
+pub use exchange::{Agenda, Ask, Counts, Handling, Part, Source, Timeline, Wake};
+pub use node::Node;
 pub use service::{Service, Services};
 pub use slab::Slab;
 pub use station::Station;

@@ -5,53 +5,14 @@
 //! the CPU computes; then, unless the cache has the target, the disk reads it block by block; then
 //! the CPU sends what is in memory. A request for a target that is being read joins that read.
 
-use crate::cost::{BLOCK_BYTES, SEND_UNIT_BYTES, block_bytes, blocks};
-use crate::exchange::{Agenda, Ask, Counts, Part, Source, Stage, Timeline, Wake};
-use crate::{Cache, CachePolicy, CpuCost, DiskCost, Index, Service, Services, Slab, Station};
+use crate::cost::{BLOCK_BYTES, SEND_UNIT_BYTES, block_bytes, blocks, times};
+use crate::exchange::{Agenda, Ask, Counts, Handling, Part, Source, Stage, Timeline, Wake};
+use crate::{Cache, Config, CpuCost, Index, Reading, Service, Slab, Station};
 use core::time::Duration;
 use policy::{Dice, Instant, TargetId};
 
-/// What a node is made of.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The costs of its CPU.
-    pub cpu: CpuCost,
-    /// The costs of its disk.
-    pub disk: DiskCost,
-    /// Whether answers move in blocks.
-    pub reading: Reading,
-    /// The demands of each class.
-    pub services: Services,
-    /// Size of the cache.
-    pub cache_bytes: u64,
-    /// Which targets the cache gives up.
-    pub cache_policy: CachePolicy,
-}
-
-impl Default for Config {
-    /// An Apache node of the P-HTTP paper: 85 MB of cache under Greedy-Dual-Size (recalled).
-    fn default() -> Self {
-        Self {
-            cpu: CpuCost::APACHE,
-            disk: DiskCost::ASPLOS,
-            reading: Reading::Blocks,
-            services: Services::default(),
-            cache_bytes: 85 << 20,
-            cache_policy: CachePolicy::Gds(crate::GdsCost::One),
-        }
-    }
-}
-
-/// How much is read or sent in one go, so that others have to wait for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reading {
-    /// The whole target.
-    Whole,
-    /// A block of 44 KB; a block is sent as soon as it is read, and between the blocks of a large
-    /// target others get the disk and the CPU (the papers' simulators).
-    #[default]
-    Blocks,
-}
+/// Salt of the hash that spreads targets over disks: any number, so that it is not the policies'.
+const STRIPE_SALT: u64 = 0xd15c;
 
 /// A request in progress.
 #[derive(Clone, Debug)]
@@ -66,6 +27,8 @@ struct Job {
     chunks: u64,
     /// Whether the CPU works on it or has it queued.
     on_cpu: bool,
+    send_512: Duration,
+    after: Duration,
     line: Timeline,
 }
 
@@ -92,7 +55,8 @@ struct Read {
 pub struct Node {
     config: Config,
     cpu: Station,
-    disk: Station,
+    /// At least one.
+    disks: Vec<Station>,
     cache: Cache,
     jobs: Slab<Job>,
     reads: Slab<Read>,
@@ -105,11 +69,12 @@ pub struct Node {
 impl Node {
     /// A node with a cold cache.
     pub fn new(config: Config) -> Self {
+        let disks = vec![Station::default(); config.disks.max(1)];
         Self {
             cache: Cache::new(config.cache_policy, config.cache_bytes),
             config,
             cpu: Station::default(),
-            disk: Station::default(),
+            disks,
             jobs: Slab::default(),
             reads: Slab::default(),
             reading: Index::default(),
@@ -128,10 +93,28 @@ impl Node {
         self.cpu.enter(now, self.config.cpu.close);
     }
 
+    /// How a request on a connection that stays open is handled.
+    pub fn plainly(&self) -> Handling {
+        let CpuCost { request, send_512, .. } = self.config.cpu;
+        Handling { before: request, send_512, after: Duration::ZERO, keep: true }
+    }
+
     /// Takes in a request and says where its answer will come from.
     pub fn admit(&mut self, now: Instant, ask: Ask, dice: &mut Dice, out: &mut Agenda) -> Source {
+        self.admit_as(now, ask, self.plainly(), dice, out)
+    }
+
+    /// The same for a request that is handled in its own way.
+    pub fn admit_as(
+        &mut self,
+        now: Instant,
+        ask: Ask,
+        handling: Handling,
+        dice: &mut Dice,
+        out: &mut Agenda,
+    ) -> Source {
         let service = self.config.services.of(ask.class);
-        let source = self.source(&ask, service.draw_cacheable(dice));
+        let source = self.source(&ask, service.draw_cacheable(dice), handling.keep);
         self.count(source);
         let waits = match source {
             Source::Hit => false,
@@ -140,11 +123,13 @@ impl Node {
                 !ask.head_only && (service.reads || service.disk > Duration::ZERO)
             }
         };
-        let compute = self.config.cpu.request.saturating_add(service.compute(ask.bytes));
+        let compute = handling.before.saturating_add(service.compute(ask.bytes));
         let chunks = self.chunks(ask.bytes);
         let line = Timeline { arrived: now, computed: now, first_byte: now, last_byte: now };
         let ready = if waits { 0 } else { chunks };
-        let job = Job { ask, source, begins: None, ready, sent: 0, chunks, on_cpu: true, line };
+        let Handling { send_512, after, .. } = handling;
+        let (begins, sent, on_cpu) = (None, 0, true);
+        let job = Job { ask, source, begins, ready, sent, chunks, on_cpu, send_512, after, line };
         let id = self.jobs.insert(job);
         if waits {
             out.wakes.push((self.cpu.enter(now, compute), Wake(Stage::Computed, id)));
@@ -170,19 +155,35 @@ impl Node {
         self.counts
     }
 
-    /// Its CPU.
+    /// Its CPU, which may be given other work too.
     pub fn cpu(&mut self) -> &mut Station {
         &mut self.cpu
     }
 
-    /// Its disk.
+    /// Its disk; the first one where there are several.
     pub fn disk(&mut self) -> &mut Station {
-        &mut self.disk
+        &mut self.disks[0]
     }
 
-    /// Reads that its disk was sent for: a block each, or a target each.
+    /// How long its CPU has been busy from the beginning to `now`.
+    pub fn cpu_busy(&self, now: Instant) -> Duration {
+        self.cpu.busy(now)
+    }
+
+    /// Reads that wait for its disks or are under way there.
+    pub fn disk_queue(&mut self, now: Instant) -> usize {
+        self.disks.iter_mut().map(|disk| disk.queue(now)).sum()
+    }
+
+    /// How long its disks have been busy from the beginning to `now`, on average.
+    pub fn disk_busy(&self, now: Instant) -> Duration {
+        let busy: Duration = self.disks.iter().map(|disk| disk.busy(now)).sum();
+        busy / u32::try_from(self.disks.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Reads that its disks were sent for: a block each, or a target each.
     pub fn disk_reads(&self) -> u64 {
-        self.disk.entered()
+        self.disks.iter().map(Station::entered).sum()
     }
 
     /// Its cache.
@@ -195,7 +196,7 @@ impl Node {
         self.jobs.len()
     }
 
-    fn source(&mut self, ask: &Ask, cacheable: bool) -> Source {
+    fn source(&mut self, ask: &Ask, cacheable: bool, keep: bool) -> Source {
         if ask.head_only {
             return if self.cache.contains(ask.target) { Source::Hit } else { Source::Bypass };
         }
@@ -205,8 +206,10 @@ impl Node {
             Source::Hit
         } else if self.reading.find(ask.target).is_some() {
             Source::Coalesced
-        } else {
+        } else if keep {
             Source::Miss
+        } else {
+            Source::Bypass
         }
     }
 
@@ -271,7 +274,11 @@ impl Node {
                 Reading::Blocks => self.config.disk.read_block(read.bytes, read.done),
             });
         }
-        out.wakes.push((self.disk.enter(now, demand), Wake(Stage::Read, id)));
+        let disk = match self.disks.len() {
+            1 => 0,
+            count => (read.target.mixed(STRIPE_SALT) % count as u64) as usize,
+        };
+        out.wakes.push((self.disks[disk].enter(now, demand), Wake(Stage::Read, id)));
     }
 
     /// A chunk is in memory: whoever waits for it can be sent it.
@@ -309,17 +316,20 @@ impl Node {
             Reading::Blocks => block_bytes(job.ask.bytes, job.sent),
         };
         let bytes = if job.ask.head_only { 0 } else { bytes };
-        let cost = self.config.cpu.send(bytes);
-        let sent_at = self.cpu.enter(now, compute.saturating_add(cost));
+        let cost = times(job.send_512, bytes.div_ceil(SEND_UNIT_BYTES));
+        let after = if job.sent + 1 == job.chunks { job.after } else { Duration::ZERO };
+        let over_at = self.cpu.enter(now, compute.saturating_add(cost).saturating_add(after));
+        let sent_at = Instant(over_at.0.saturating_sub(after.as_nanos() as u64));
+        job.line.last_byte = sent_at;
         job.on_cpu = true;
         if job.sent == 0 {
-            let rest = cost.saturating_sub(self.config.cpu.send(bytes.min(SEND_UNIT_BYTES)));
+            let rest = if bytes == 0 { Duration::ZERO } else { cost - job.send_512 };
             job.line.first_byte = Instant(sent_at.0.saturating_sub(rest.as_nanos() as u64));
             if compute > Duration::ZERO {
                 job.line.computed = Instant(sent_at.0.saturating_sub(cost.as_nanos() as u64));
             }
         }
-        out.wakes.push((sent_at, Wake(Stage::Sent, id)));
+        out.wakes.push((over_at, Wake(Stage::Sent, id)));
     }
 
     fn sent(&mut self, id: u32, now: Instant, out: &mut Agenda) {
@@ -335,7 +345,6 @@ impl Node {
             }
             return;
         }
-        job.line.last_byte = now;
         let sent_bytes = if job.ask.head_only { 0 } else { job.ask.bytes };
         self.counts.finished += 1;
         self.counts.sent_bytes += sent_bytes;

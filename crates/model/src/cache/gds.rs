@@ -80,16 +80,10 @@ impl Gds {
             return false;
         }
         while self.bytes > self.capacity_bytes - bytes || self.heap.len() >= TARGETS_MAX {
-            let (rank, slot) = self.heap[0];
-            let least = self.slots[slot as usize];
-            if rank < least.rank {
-                self.heap[0].0 = least.rank;
-                self.sink(0);
-                continue;
-            }
-            self.floor = f64::from_bits(rank.0);
-            self.remove(least.target);
-            evicted.push(least.target);
+            let victim = self.victim().expect("a cache that is too full is not empty");
+            self.floor = f64::from_bits(self.heap[0].0.0);
+            self.remove(victim);
+            evicted.push(victim);
         }
         let rank = self.appraise(bytes);
         let place = u32::try_from(self.heap.len()).expect("fewer than 2^32 targets fit in memory");
@@ -129,6 +123,19 @@ impl Gds {
     /// See [`super::Cache::contains`].
     pub fn contains(&self, target: TargetId) -> bool {
         self.index.find(target).is_some()
+    }
+
+    /// See [`super::Cache::victim`].
+    pub fn victim(&mut self) -> Option<TargetId> {
+        loop {
+            let (rank, slot) = *self.heap.first()?;
+            let least = self.slots[slot as usize];
+            if rank == least.rank {
+                return Some(least.target);
+            }
+            self.heap[0].0 = least.rank;
+            self.sink(0);
+        }
     }
 
     /// See [`super::Cache::bytes`].

@@ -51,8 +51,7 @@ impl Lru {
             return false;
         }
         while self.bytes > self.capacity_bytes - bytes || self.targets() >= TARGETS_MAX {
-            // The head's newer neighbour is the oldest: the list is a ring.
-            let oldest = self.slots[self.slots[HEAD as usize].newer as usize].target;
+            let oldest = self.victim().expect("a cache that is too full is not empty");
             self.remove(oldest);
             evicted.push(oldest);
         }
@@ -79,6 +78,13 @@ impl Lru {
     /// See [`super::Cache::contains`].
     pub fn contains(&self, target: TargetId) -> bool {
         self.index.find(target).is_some()
+    }
+
+    /// See [`super::Cache::victim`].
+    pub fn victim(&self) -> Option<TargetId> {
+        // The head's newer neighbour is the oldest: the list is a ring.
+        let oldest = self.slots[HEAD as usize].newer;
+        (oldest != HEAD).then(|| self.slots[oldest as usize].target)
     }
 
     /// See [`super::Cache::bytes`].

@@ -96,6 +96,14 @@ impl Cache {
         }
     }
 
+    /// The target that would be evicted next; `None` when it is empty.
+    pub fn victim(&mut self) -> Option<TargetId> {
+        match self {
+            Self::Lru(cache) => cache.victim(),
+            Self::Gds(cache) => cache.victim(),
+        }
+    }
+
     /// The size of all targets together.
     pub fn bytes(&self) -> u64 {
         match self {

@@ -1,0 +1,141 @@
+//! What is asked of a cluster: connections, one after the other, each with its batches.
+
+use policy::TargetId;
+use workload::{Sessions, Trace};
+
+/// Marks the first request of a batch.
+const BATCH: u32 = 1 << 31;
+
+/// Salt of the targets' numbers: policies expect hashes, as the switch makes them of URLs.
+const TARGET_SALT: u64 = 0x7a;
+
+/// What a target is to a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Aim {
+    pub(super) id: TargetId,
+    pub(super) bytes: u64,
+}
+
+/// Connections in the order in which they enter: 4 bytes a request and 4 a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    targets: Vec<Aim>,
+    /// Targets in the order of connections; [`BATCH`] is set on the first of each batch.
+    requests: Vec<u32>,
+    /// Where each connection ends in `requests`.
+    ends: Vec<u32>,
+}
+
+impl Script {
+    /// Nothing asked yet of targets of these sizes in bytes; fewer than 2^31.
+    pub fn new(sizes: impl IntoIterator<Item = u64>) -> Self {
+        let aim =
+            |(number, bytes)| Aim { id: TargetId(TargetId(number).mixed(TARGET_SALT)), bytes };
+        let targets: Vec<_> = (0..).zip(sizes).map(aim).collect();
+        assert!(targets.len() < BATCH as usize, "a target's number has 31 bits");
+        Self { targets, ..Self::default() }
+    }
+
+    /// HTTP/1.0: a connection for each request, in order of time.
+    pub fn singles(trace: &Trace) -> Self {
+        let mut script = Self::new(trace.targets.iter().map(|target| target.size));
+        script.requests = trace.requests.iter().map(|entry| entry.target | BATCH).collect();
+        script.ends = (1..=script.requests.len() as u32).collect();
+        script
+    }
+
+    /// HTTP/1.1: the sessions of a trace, in order of their start.
+    pub fn persistent(trace: &Trace, sessions: &Sessions) -> Self {
+        let mut script = Self::new(trace.targets.iter().map(|target| target.size));
+        script.requests.reserve(trace.requests.len());
+        for session in sessions.iter() {
+            for batch in session.batches() {
+                let targets = batch.iter().map(|&number| trace.requests[number as usize].target);
+                script.batch(targets);
+            }
+            script.close();
+        }
+        script
+    }
+
+    /// Adds a batch of targets, by number, to the connection that is being written.
+    ///
+    /// # Panics
+    /// When there is no such target.
+    pub fn batch(&mut self, targets: impl IntoIterator<Item = u32>) {
+        let mut mark = BATCH;
+        for target in targets {
+            assert!((target as usize) < self.targets.len(), "only what exists is asked for");
+            self.requests.push(target | mark);
+            mark = 0;
+        }
+    }
+
+    /// Ends the connection that is being written, if anything was asked on it.
+    pub fn close(&mut self) {
+        let end =
+            u32::try_from(self.requests.len()).expect("a script has fewer than 2^32 requests");
+        if end > self.ends.last().copied().unwrap_or(0) {
+            self.ends.push(end);
+        }
+    }
+
+    /// The first `connections` of it.
+    #[must_use]
+    pub fn first(mut self, connections: usize) -> Self {
+        self.ends.truncate(connections);
+        self.requests.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        self
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many requests there are.
+    pub fn requests(&self) -> usize {
+        self.ends.last().map_or(0, |end| *end as usize)
+    }
+
+    /// The targets with their sizes in bytes.
+    pub(super) fn targets(&self) -> impl Iterator<Item = (TargetId, u64)> {
+        self.targets.iter().map(|aim| (aim.id, aim.bytes))
+    }
+
+    /// The requests of a connection, as positions for [`Script::aim`].
+    pub(super) fn connection(&self, number: usize) -> (u32, u32) {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (start, self.ends[number])
+    }
+
+    /// What the request at `position` asks for, and whether it begins a batch.
+    #[inline]
+    pub(super) fn aim(&self, position: u32) -> (Aim, bool) {
+        let word = self.requests[position as usize];
+        (self.targets[(word & !BATCH) as usize], word & BATCH != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_keep_their_batches() {
+        let mut script = Script::new([10, 20, 30]);
+        script.batch([2]);
+        script.batch([0, 1]);
+        script.close();
+        script.close();
+        script.batch([1]);
+        script.close();
+        assert_eq!((script.connections(), script.requests()), (2, 4));
+        let (start, end) = script.connection(0);
+        let read: Vec<_> = (start..end).map(|at| script.aim(at)).collect();
+        let sizes: Vec<_> = read.iter().map(|(aim, begins)| (aim.bytes, *begins)).collect();
+        assert_eq!(sizes, [(30, true), (10, true), (20, false)]);
+        assert_eq!(script.connection(1), (3, 4));
+        assert_eq!(script.first(1).requests(), 3);
+    }
+}
