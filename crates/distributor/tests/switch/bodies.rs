@@ -3,7 +3,7 @@
 //!
 //! Method: bodies whose every byte depends on its place, checked while they are read.
 
-use crate::peer::{Peer, field};
+use crate::peer::{End, Peer, field};
 use crate::server::{Server, ok};
 use crate::stage::Stage;
 use std::sync::OnceLock;
@@ -88,6 +88,56 @@ fn replies_of_any_size_and_framing_arrive_whole() {
     }
     stage.settle();
     assert!(stage.sum(|c| &c.bytes_spliced) > 20 << 20, "large ones are spliced");
+}
+
+#[test]
+fn the_size_of_one_reply_does_not_matter_to_the_next() {
+    let server = server(64 << 10);
+    let stage = Stage::before(&[server.address]);
+    let mut client = stage.client();
+    // After a large one little is read at first; around that little, around the size from which
+    // bodies are spliced, and a body that is large without saying so.
+    let nexts = ["l0", "l1", "l1990", "l2048", "l16384", "l32768", "l34816", "c100", "c99999"];
+    for next in nexts {
+        for path in ["l1048576", next, next, "l65536"] {
+            let body = client.get(&format!("/{path}")).body;
+            let size = path[1..].parse().unwrap();
+            assert!(body == pattern(0, size), "{path} around {next}: {} bytes", body.len());
+        }
+    }
+    assert_eq!(server.connections(), 1, "all on one connection");
+}
+
+#[test]
+fn a_long_head_behind_a_large_body_arrives_whole() {
+    let long = "y".repeat(10_000);
+    let server = Server::answering(move |asked| match asked.path() {
+        "/large" => ok(pattern(0, 100_000)),
+        _ => format!("HTTP/1.1 200 OK\r\nX: {long}\r\nContent-Length: 2\r\n\r\nok").into(),
+    });
+    let stage = Stage::before(&[server.address]);
+    let mut client = stage.client();
+    for _ in 0..3 {
+        assert!(client.get("/large").body == pattern(0, 100_000));
+        let reply = client.get("/long");
+        assert_eq!((reply.text().as_str(), reply.field("x").unwrap().len()), ("ok", 10_000));
+    }
+}
+
+#[test]
+fn a_reply_before_the_end_of_a_connection_arrives_whole() {
+    let server = server(64 << 10);
+    let stage = Stage::before(&[server.address]);
+    for size in SIZES {
+        for form in ["l", "c", "u"] {
+            let mut client = stage.client();
+            client.send(format!("GET /{form}{size} HTTP/1.1\r\nConnection: close\r\n"));
+            client.send("Host: a\r\n\r\n");
+            let body = client.reply().body;
+            assert!(body == pattern(0, size), "{form} {size}: {} bytes", body.len());
+            assert_eq!(client.rest(), (Vec::new(), End::Closed));
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::peer::{End, Peer};
 use crate::server::{Server, ok};
 use crate::stage::Stage;
 use distributor::counters::Cause;
+use std::sync::{Arc, Barrier};
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
     5\r\nhello\r\n6;note=a\r\n world\r\n0\r\nX-Sum: 11\r\n\r\n";
@@ -228,6 +229,26 @@ fn what_a_client_pipelines_behind_its_last_request_does_not_cost_it_the_reply() 
 }
 
 #[test]
+fn what_a_client_sends_late_behind_its_last_request_does_not_cost_it_the_reply() {
+    let (asked, late) = (Barrier::new(2), Barrier::new(2));
+    let waits = Arc::new((asked, late));
+    let theirs = Arc::clone(&waits);
+    let server = Server::answering(move |_| {
+        theirs.0.wait();
+        theirs.1.wait();
+        ok("last")
+    });
+    let stage = Stage::before(&[server.address]);
+    let mut client = stage.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    waits.0.wait();
+    // Nobody reads this: the switch has the whole request.
+    client.send("\r\n");
+    waits.1.wait();
+    assert!(client.rest().0.ends_with(b"\r\n\r\nlast"), "no reset overtakes the reply");
+}
+
+#[test]
 fn a_client_that_half_closes_still_gets_its_reply() {
     let server = Server::saying("late");
     let stage = Stage::before(&[server.address]);
@@ -292,5 +313,20 @@ fn bytes_behind_a_reply_poison_nothing() {
             assert_ne!(got.text(), "evil");
         }
         assert_eq!(server.connections(), 5, "such a connection is not used again: {reply}");
+    }
+}
+
+#[test]
+fn bytes_behind_a_reply_that_is_spliced_poison_nothing() {
+    let body = "x".repeat(100_000);
+    for behind in ["\n", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"] {
+        let answer = [ok(&body), behind.into()].concat();
+        let server = Server::answering(move |_| answer.clone());
+        let stage = Stage::before(&[server.address]);
+        let mut client = stage.client();
+        for _ in 0..5 {
+            assert!(client.get("/").text() == body, "the body and nothing behind it");
+        }
+        assert_eq!(server.connections(), 5, "such a connection is not used again: {behind:?}");
     }
 }
