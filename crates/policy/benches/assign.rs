@@ -20,9 +20,11 @@ use std::time::{Duration, Instant as Clock};
 
 const SERVERS: usize = 16;
 const TARGETS: usize = 1_000_000;
+/// Of a site, as a simulator replays it.
+const TARGETS_FEW: usize = 40_000;
 const OPEN: usize = 800;
-const ROUNDS: usize = 9;
-const ROUND_REQUESTS: usize = 1 << 18;
+const ROUNDS: usize = 288;
+const ROUND_REQUESTS: usize = 1 << 13;
 const RUN: usize = 64;
 const GAP: Duration = Duration::from_micros(20);
 /// What the 100 ns are promised for.
@@ -31,14 +33,16 @@ const PROMISED: [&str; 4] = ["lard", "lard-r", "cap", "bounded-hash"];
 /// Targets by popularity, drawn beforehand.
 struct Stream {
     name: &'static str,
+    /// How many there are.
+    targets: usize,
     ranks: Vec<u32>,
 }
 
 impl Stream {
     /// The popularity of rank r is 1/r to the power of `exponent`; 0 is uniform.
-    fn zipf(name: &'static str, exponent: f64) -> Self {
+    fn zipf(name: &'static str, targets: usize, exponent: f64) -> Self {
         let mut sum = 0.0;
-        let weights = (1..=TARGETS).map(|rank| {
+        let weights = (1..=targets).map(|rank| {
             sum += (rank as f64).powf(-exponent);
             sum
         });
@@ -46,9 +50,9 @@ impl Stream {
         let mut dice = Dice::new(1);
         let ranks = (0..ROUND_REQUESTS * ROUNDS).map(|_| {
             let drawn = dice.unit() * sum;
-            cumulative.partition_point(|below| *below <= drawn).min(TARGETS - 1) as u32
+            cumulative.partition_point(|below| *below <= drawn).min(targets - 1) as u32
         });
-        Self { name, ranks: ranks.collect() }
+        Self { name, targets, ranks: ranks.collect() }
     }
 }
 
@@ -77,11 +81,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &Entry, targets: usize) -> Self {
         let policy = (entry.build)(&Params::new(entry.params));
         let desk = Desk::new(policy, cluster(), 1);
         let mut bench = Self { desk, open: VecDeque::new(), at: Instant::ZERO };
-        (0..TARGETS as u32).for_each(|rank| bench.assign(rank));
+        (0..targets as u32).for_each(|rank| bench.assign(rank));
         bench
     }
 
@@ -108,7 +112,7 @@ struct Bare {
 }
 
 impl Bare {
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &Entry, targets: usize) -> Self {
         let mut policy = (entry.build)(&Params::new(entry.params));
         let cluster = cluster();
         for id in cluster.usable() {
@@ -117,7 +121,7 @@ impl Bare {
         let (open, at) = (VecDeque::new(), Instant::ZERO);
         let mut bare = Self { policy, cluster, dice: Dice::new(1), open, at };
         // One by one: where targets go depends on loads that are up to date.
-        for rank in 0..TARGETS as u32 {
+        for rank in 0..targets as u32 {
             bare.round(&[rank]);
         }
         bare
@@ -160,11 +164,11 @@ fn figures(mut rounds: Vec<Duration>) -> (f64, f64) {
 }
 
 fn print(entry: &Entry, stream: &Stream) {
-    let mut bare = Bare::new(entry);
+    let mut bare = Bare::new(entry, stream.targets);
     let rounds = stream.ranks.chunks(ROUND_REQUESTS);
     let (decide, decide_best) = figures(rounds.clone().map(|ranks| bare.round(ranks)).collect());
     drop(bare);
-    let mut bench = Bench::new(entry);
+    let mut bench = Bench::new(entry, stream.targets);
     let timed = rounds.map(|ranks| {
         let begun = Clock::now();
         ranks.iter().for_each(|rank| bench.assign(black_box(*rank)));
@@ -183,11 +187,12 @@ fn main() {
     let measured = std::env::args().any(|word| word == "--bench");
     let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
     let wanted = |entry: &&Entry| wanted.as_ref().is_none_or(|name| name == entry.name);
-    let streams = [Stream::zipf("zipf 0.9", 0.9), Stream::zipf("zipf 1.0", 1.0)];
+    let streams = [Stream::zipf("zipf 0.9", TARGETS, 0.9), Stream::zipf("zipf 1.0", TARGETS, 1.0)];
     if measured {
-        let uniform = Stream::zipf("uniform", 0.0);
+        let few = Stream::zipf("40k", TARGETS_FEW, 0.9);
+        let uniform = Stream::zipf("uniform", TARGETS, 0.0);
         for entry in POLICIES.iter().filter(wanted) {
-            streams.iter().chain([&uniform]).for_each(|stream| print(entry, stream));
+            streams.iter().chain([&uniform, &few]).for_each(|stream| print(entry, stream));
         }
     }
     let mut criterion = Criterion::default()
@@ -197,7 +202,7 @@ fn main() {
     let mut group = criterion.benchmark_group("desk, zipf 0.9");
     group.throughput(Throughput::Elements(1));
     for entry in POLICIES.iter().filter(|entry| PROMISED.contains(&entry.name)).filter(wanted) {
-        let mut bench = Bench::new(entry);
+        let mut bench = Bench::new(entry, TARGETS);
         let mut ranks = streams[0].ranks.iter().cycle();
         group.bench_function(entry.name, |timer| {
             timer.iter(|| bench.assign(*ranks.next().expect("a cycle does not end")));

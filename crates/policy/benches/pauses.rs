@@ -10,7 +10,7 @@
 
 use policy::{
     Cluster, Desk, Entry, Instant, Outcome, POLICIES, Params, Request, ServerId, Spec, State,
-    TargetId, Ticket,
+    TargetId, Ticket, WARM,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
@@ -19,7 +19,7 @@ const SERVERS: u16 = 16;
 const TARGETS: u64 = 1_000_000;
 const OPEN: usize = 800;
 const RUNS: usize = 5;
-const CHANGES: [&str; 5] = ["leave", "join", "weight", "down", "up"];
+const CHANGES: [&str; 6] = ["leave", "join", "weight", "down", "up", "leave, prepared"];
 
 fn spec(number: u16) -> Spec {
     Spec { name: format!("s{number}").into(), weight: 1, capacity: None }
@@ -65,11 +65,16 @@ fn fill(desk: &mut Desk, targets: u64) -> Vec<Duration> {
 fn change(desk: &mut Desk) -> Vec<Duration> {
     let mut times = Vec::new();
     let id = ServerId(3);
+    let mut change = |work: fn(&mut Desk, ServerId)| timed(&mut times, || work(desk, id));
+    change(|desk, id| desk.leave(id));
+    change(|desk, id| assert_eq!(desk.join(spec(id.0), State::Up, Instant::ZERO), Some(id)));
+    change(|desk, id| desk.set_share(id, 2, WARM));
+    change(|desk, id| desk.set_state(id, State::Down));
+    change(|desk, id| desk.set_state(id, State::Up));
+    if let Some(work) = desk.prepare(|cluster| cluster.leave(id)) {
+        work();
+    }
     timed(&mut times, || desk.leave(id));
-    timed(&mut times, || desk.join(spec(id.0), State::Up, Instant::ZERO));
-    timed(&mut times, || desk.set_share(id, 2, policy::WARM));
-    timed(&mut times, || desk.set_state(id, State::Down));
-    timed(&mut times, || desk.set_state(id, State::Up));
     times
 }
 

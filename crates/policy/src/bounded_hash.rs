@@ -7,10 +7,11 @@
 //! eps = 1/4. A bound depends on the load of *all* servers, so an answer carries no guard: the
 //! same server at the same load may be over its bound a moment later.
 
+use crate::ahead::Ahead;
 use crate::named::{Named, named, place_alike};
 use crate::{
-    Assignment, Change, Cluster, Dice, Entry, Kind, Load, Param, Params, Policy, Request, ServerId,
-    TargetId, Value, WARM, Why, units::mix,
+    Assignment, Change, Cluster, Dice, Entry, Kind, Load, Param, Params, Policy, Preparation,
+    Request, ServerId, TargetId, Value, WARM, Why, units::mix,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -46,6 +47,58 @@ struct Point {
     ramp: u16,
 }
 
+/// The ring.
+#[derive(Default)]
+struct Ring {
+    /// Ascending.
+    points: Vec<Point>,
+    /// For each of a power of two of equal parts of the ring, its first point: one step instead of
+    /// a binary search.
+    index: Vec<u32>,
+}
+
+impl Ring {
+    /// Places the points. Only names and weights count, so that a ramp moves nothing.
+    fn new(servers: &[Named]) -> Self {
+        let weight_max = servers.iter().map(|s| s.weight).max().unwrap_or(1);
+        let most = POINTS_PER_SERVER.min(POINTS_MAX / servers.len().max(1) as u64);
+        let mut points = Vec::new();
+        for (index, server) in servers.iter().enumerate() {
+            let count = (most * u64::from(server.weight)).div_ceil(u64::from(weight_max));
+            points.extend((0..count).map(|point| Point {
+                at: (mix(server.seed ^ mix(point + 1)) >> 32) as u32,
+                server: index as u16,
+                ramp: (point * u64::from(WARM) / count) as u16,
+            }));
+        }
+        points.sort_unstable();
+        let parts = (points.len() * 2).next_power_of_two().max(2);
+        let width = (1_u64 << 32) / parts as u64;
+        let mut place = 0;
+        let first = |part: usize| {
+            place = after(&points, place, part as u64 * width);
+            place as u32
+        };
+        let index = (0..parts).map(first).collect();
+        Self { points, index }
+    }
+
+    /// Index of the first point at or after the target; one past the last where it wraps around.
+    fn start(&self, target: TargetId) -> usize {
+        let at = (target.mixed(RING_SALT) >> 32) as u32;
+        let part = at >> (32 - self.index.len().trailing_zeros());
+        after(&self.points, self.index[part as usize] as usize, u64::from(at))
+    }
+}
+
+/// The first of `points` from `place` on that is at or after `at`.
+fn after(points: &[Point], mut place: usize, at: u64) -> usize {
+    while points.get(place).is_some_and(|point| u64::from(point.at) < at) {
+        place += 1;
+    }
+    place
+}
+
 #[derive(Default)]
 struct BoundedHash {
     /// In percent of the mean.
@@ -54,11 +107,8 @@ struct BoundedHash {
     /// As `servers`: the share of each in the bound.
     shares: Vec<u64>,
     share_total: u64,
-    /// Ascending.
-    ring: Vec<Point>,
-    /// For each of a power of two of equal parts of the ring, its first point: one step instead of
-    /// a binary search.
-    index: Vec<u32>,
+    ring: Ring,
+    ahead: Ahead<Ring>,
     /// Whether every server is usable: then the books have the sum of their loads ready.
     all_usable: bool,
 }
@@ -75,45 +125,11 @@ impl BoundedHash {
         Self { factor, ..Self::default() }
     }
 
-    /// Places the points. Only names and weights count, so that a ramp moves nothing.
-    fn place(&mut self) {
-        let weight_max = self.servers.iter().map(|s| s.weight).max().unwrap_or(1);
-        let most = POINTS_PER_SERVER.min(POINTS_MAX / self.servers.len().max(1) as u64);
-        self.ring.clear();
-        for (index, server) in self.servers.iter().enumerate() {
-            let points = (most * u64::from(server.weight)).div_ceil(u64::from(weight_max));
-            self.ring.extend((0..points).map(|point| Point {
-                at: (mix(server.seed ^ mix(point + 1)) >> 32) as u32,
-                server: index as u16,
-                ramp: (point * u64::from(WARM) / points) as u16,
-            }));
-        }
-        self.ring.sort_unstable();
-        let parts = (self.ring.len() * 2).next_power_of_two().max(2);
-        let width = (1_u64 << 32) / parts as u64;
-        let first = |part: usize| {
-            let begins = part as u64 * width;
-            self.ring.partition_point(|point| u64::from(point.at) < begins) as u32
-        };
-        self.index = (0..parts).map(first).collect();
-    }
-
-    /// Index of the first point at or after the target; one past the last where it wraps around.
-    fn start(&self, target: TargetId) -> usize {
-        let at = (target.mixed(RING_SALT) >> 32) as u32;
-        let part = at >> (32 - self.index.len().trailing_zeros());
-        let mut place = self.index[part as usize] as usize;
-        while self.ring.get(place).is_some_and(|point| point.at < at) {
-            place += 1;
-        }
-        place
-    }
-
     /// The first server along the ring that has room.
     fn walk(&self, target: TargetId, cluster: &Cluster) -> Option<Found> {
         let total = self.load_total(cluster);
-        let start = self.start(target);
-        let (before, after) = self.ring.split_at(start.min(self.ring.len()));
+        let points = &self.ring.points;
+        let (before, after) = points.split_at(self.ring.start(target).min(points.len()));
         let mut why = Why::Hash;
         let mut refused = None;
         for point in after.iter().chain(before) {
@@ -171,7 +187,7 @@ const RING_SALT: u64 = 0x00b0_07ed;
 
 impl Policy for BoundedHash {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
-        if self.ring.is_empty() {
+        if self.ring.points.is_empty() {
             return None;
         }
         let found = self.walk(request.target, cluster)?;
@@ -183,12 +199,18 @@ impl Policy for BoundedHash {
         let alike = place_alike(&self.servers, &servers);
         self.servers = servers;
         if !alike {
-            self.place();
+            self.ring = self.ahead.take(&self.servers).unwrap_or_else(|| Ring::new(&self.servers));
         }
         let share = |server: &Named| cluster.server(server.id).map_or(1, crate::Server::share);
         self.shares = self.servers.iter().map(share).collect();
         self.share_total = self.shares.iter().sum();
         self.all_usable = cluster.servers().count() == self.servers.len();
+    }
+
+    fn prepare(&mut self, cluster: &Cluster) -> Option<Preparation> {
+        let servers = named(cluster);
+        let slow = !place_alike(&self.servers, &servers);
+        slow.then(|| self.ahead.expect(servers, Ring::new))
     }
 
     /// How full the server is: its load over its bound.

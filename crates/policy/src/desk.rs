@@ -4,8 +4,8 @@
 //! decide alike and count alike.
 
 use crate::{
-    Assignment, Change, Cluster, Dice, Ended, Instant, Load, Policy, Report, Request, ServerId,
-    Spec, State, Why,
+    Assignment, Change, Cluster, Dice, Ended, Instant, Load, Policy, Preparation, Report, Request,
+    ServerId, Spec, State, Why,
 };
 use core::time::Duration;
 
@@ -136,6 +136,15 @@ impl Desk {
         let usable = self.cluster.usable().iter();
         let cost = |id: &ServerId| (*id, self.policy.cost(*id, request, &self.cluster));
         Explanation { answer, candidates: usable.map(cost).collect() }
+    }
+
+    /// The slow part of a change to come, if it has one: run it where it holds nobody up, then make
+    /// the change. A driver with a lock around the desk gives it up in between; should the cluster
+    /// change otherwise meanwhile, the change just takes longer.
+    pub fn prepare(&mut self, change: impl FnOnce(&mut Cluster)) -> Option<Preparation> {
+        let mut cluster = self.cluster.clone();
+        change(&mut cluster);
+        self.policy.prepare(&cluster)
     }
 
     /// Adds a server; `None` when every slot is taken.

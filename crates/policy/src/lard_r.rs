@@ -111,10 +111,9 @@ impl LardR {
     /// The answer of nearly every request, without a plan: one member, not too busy.
     #[inline]
     fn only_member(&self, target: TargetId, cluster: &Cluster) -> Option<ServerId> {
-        match self.replicas.get(target)?.ids() {
-            [id] if cluster.is_usable(*id) && !self.thresholds.too_busy(*id, cluster) => Some(*id),
-            _ => None,
-        }
+        let only = self.replicas.only(target)?;
+        let stays = cluster.is_usable(only) && !self.thresholds.too_busy(only, cluster);
+        stays.then_some(only)
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 //! objects. Each policy is one file that cites its paper and one row of [`POLICIES`].
 
 mod admission;
+mod ahead;
 mod batch;
 mod bounded_hash;
 mod cap;
@@ -75,6 +76,13 @@ pub trait Policy: Send {
     /// The cluster has changed; `cluster` shows it after the change.
     fn changed(&mut self, _change: Change, _cluster: &Cluster) {}
 
+    /// Work that makes [`Policy::changed`] quick when the cluster comes to look like `cluster`,
+    /// to be run beforehand, on any thread. Whether it is run changes no answer. `None` when the
+    /// change will be quick anyway.
+    fn prepare(&mut self, _cluster: &Cluster) -> Option<Preparation> {
+        None
+    }
+
     /// A server has reported its load.
     fn reported(&mut self, _server: ServerId, _report: &Report, _cluster: &Cluster) {}
 
@@ -96,6 +104,9 @@ pub trait Policy: Send {
         Gauges::default()
     }
 }
+
+/// See [`Policy::prepare`].
+pub type Preparation = Box<dyn FnOnce() + Send>;
 
 /// What a policy is told at the end of a request.
 #[derive(Clone, Copy, Debug)]

@@ -6,10 +6,11 @@
 //! to claim the next free place of theirs; weights give more turns. The lookup is one read,
 //! whatever the number of servers. Here the key is the target, not the packet's addresses.
 
+use crate::ahead::Ahead;
 use crate::named::{Named, fraction, named, place_alike};
 use crate::{
     Assignment, Change, Cluster, Dice, Entry, Guard, Instant, Kind, Load, Param, Params, Policy,
-    Request, Value, Why, units::mix,
+    Preparation, Request, Value, Why, units::mix,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -33,12 +34,14 @@ struct Maglev {
     table: Vec<u16>,
     /// Places in `table`.
     size: u64,
+    ahead: Ahead<Vec<u16>>,
 }
 
 impl Maglev {
     fn new(params: &Params) -> Self {
         let least = params.count("table_size").expect("it cannot be auto");
-        Self { servers: Vec::new(), table: Vec::new(), size: prime_from(least) }
+        let (servers, table, ahead) = (Vec::new(), Vec::new(), Ahead::default());
+        Self { servers, table, size: prime_from(least), ahead }
     }
 
     fn server(&self, place: u64) -> &Named {
@@ -70,9 +73,16 @@ impl Policy for Maglev {
     fn changed(&mut self, _: Change, cluster: &Cluster) {
         let servers = named(cluster);
         if !place_alike(&self.servers, &servers) {
-            self.table = populated(&servers, self.size);
+            let ready = self.ahead.take(&servers);
+            self.table = ready.unwrap_or_else(|| populated(&servers, self.size));
         }
         self.servers = servers;
+    }
+
+    fn prepare(&mut self, cluster: &Cluster) -> Option<Preparation> {
+        let (servers, size) = (named(cluster), self.size);
+        let slow = !place_alike(&self.servers, &servers);
+        slow.then(|| self.ahead.expect(servers, move |servers| populated(servers, size)))
     }
 }
 
@@ -81,22 +91,18 @@ const TABLE_SALT: u64 = 0x03a6_1e50;
 
 /// The table: for each of `size` places, the index of its server.
 fn populated(servers: &[Named], size: u64) -> Vec<u16> {
-    /// Marks a place that nobody has claimed.
-    const FREE: u16 = u16::MAX;
     let Some(weight_max) = servers.iter().map(|server| u64::from(server.weight)).max() else {
         return Vec::new();
     };
     // The paper's offset and skip. The size is prime, so every skip runs through all places.
-    let mut places: Vec<_> =
-        servers.iter().map(|server| mix(server.seed ^ OFFSET) % size).collect();
-    let skip = |server: &Named| mix(server.seed ^ SKIP) % (size - 1) + 1;
-    let skips: Vec<_> = servers.iter().map(skip).collect();
-    let mut table = vec![FREE; size as usize];
-    let mut free = size;
+    let mut walks: Vec<_> = servers.iter().map(|server| Walk::new(server, size)).collect();
+    let mut table = vec![0; size as usize];
+    let mut claimed = Claims::new(size);
     // A server claims a place in each round in which its weights add up to a whole turn. They
     // begin just below one, so that the first round gives everybody a place.
     let begin = |server: &Named| weight_max - u64::from(server.weight);
     let mut earned: Vec<_> = servers.iter().map(begin).collect();
+    let mut free = size;
     loop {
         for (index, server) in servers.iter().enumerate() {
             earned[index] += u64::from(server.weight);
@@ -104,15 +110,54 @@ fn populated(servers: &[Named], size: u64) -> Vec<u16> {
                 continue;
             }
             earned[index] -= weight_max;
-            while table[places[index] as usize] != FREE {
-                places[index] = (places[index] + skips[index]) % size;
+            let walk = &mut walks[index];
+            while !claimed.claim(walk.place) {
+                walk.step(size);
             }
-            table[places[index] as usize] = index as u16;
+            table[walk.place as usize] = index as u16;
             free -= 1;
             if free == 0 {
                 return table;
             }
         }
+    }
+}
+
+/// A server's permutation of the places, and how far it came.
+struct Walk {
+    place: u64,
+    skip: u64,
+}
+
+impl Walk {
+    fn new(server: &Named, size: u64) -> Self {
+        let skip = mix(server.seed ^ SKIP) % (size - 1) + 1;
+        Self { place: mix(server.seed ^ OFFSET) % size, skip }
+    }
+
+    fn step(&mut self, size: u64) {
+        self.place += self.skip;
+        if self.place >= size {
+            self.place -= size; // A division takes ten times as long.
+        }
+    }
+}
+
+/// Which places are claimed, by bits: most steps end at one that is, and the table itself would
+/// not fit into the first-level cache.
+struct Claims(Vec<u64>);
+
+impl Claims {
+    fn new(size: u64) -> Self {
+        Self(vec![0; size.div_ceil(u64::from(u64::BITS)) as usize])
+    }
+
+    /// Claims a place; false if it is taken.
+    fn claim(&mut self, place: u64) -> bool {
+        let word = &mut self.0[(place / u64::from(u64::BITS)) as usize];
+        let before = *word;
+        *word |= 1 << (place % u64::from(u64::BITS));
+        *word != before
     }
 }
 

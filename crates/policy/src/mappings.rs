@@ -66,7 +66,6 @@ impl Replicas {
     }
 
     /// The servers of a target, without those that have left.
-    #[inline]
     pub(crate) fn get(&self, target: TargetId) -> Option<Cow<'_, ServerSet>> {
         let set = self.targets.get(target)?;
         if set.ids().iter().all(|id| self.departures.stayed(*id, set.written())) {
@@ -77,9 +76,24 @@ impl Replicas {
         Some(Cow::Owned(set))
     }
 
+    /// The server of a target that was sent to one only, and that has not left.
+    #[inline]
+    pub(crate) fn only(&self, target: TargetId) -> Option<ServerId> {
+        let set = self.targets.get(target)?;
+        match set.ids() {
+            [id] => self.departures.stayed(*id, set.written()).then_some(*id),
+            _ => None,
+        }
+    }
+
     /// The target is now among the recent ones, if it is known.
+    #[inline]
     pub(crate) fn touch(&mut self, target: TargetId) {
-        self.change(target, |_| {});
+        // Nearly always nobody has left since, and then nothing more is written.
+        let now = self.departures.now();
+        if self.targets.touch(target).is_some_and(|set| set.written() != now) {
+            self.change(target, |_| {});
+        }
     }
 
     /// Changes the servers of a target, or makes it known with these.
@@ -111,7 +125,6 @@ impl Replicas {
     }
 
     /// Whether the target is known.
-    #[inline]
     fn change(&mut self, target: TargetId, change: impl FnOnce(&mut ServerSet)) -> bool {
         let Some(set) = self.targets.touch(target) else { return false };
         self.replicated -= usize::from(set.is_replicated());
@@ -124,7 +137,6 @@ impl Replicas {
 }
 
 /// Leaves the set without those that have left since it was written.
-#[inline]
 fn settle(set: &mut ServerSet, departures: &Departures) {
     let written = set.written();
     if written != departures.now() {

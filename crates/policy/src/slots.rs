@@ -10,8 +10,9 @@
 use crate::TargetId;
 use core::num::NonZeroU16;
 
-/// Slots of a chunk, at most: some ten microseconds to have one from the system.
-const CHUNK_MAX: usize = 2048;
+/// Bytes of a chunk, at most: some twenty microseconds to have one from the system and clear it.
+/// Where the chunks are must stay in the cache of each core: 6 KB for a million of LARD's targets.
+const CHUNK_BYTES_MAX: usize = 64 << 10;
 
 /// Slots of a chunk, at least.
 const CHUNK_MIN: usize = 16;
@@ -63,7 +64,8 @@ impl<V> Slots<V> {
     /// Without memory yet; most searches are short with up to `room` entries.
     pub(crate) fn new(room: usize) -> Self {
         let homes = room + room / 2;
-        let chunk_bits = (homes / CHUNKS_MIN).clamp(CHUNK_MIN, CHUNK_MAX).ilog2();
+        let chunk_max = (CHUNK_BYTES_MAX / size_of::<Slot<V>>()).max(CHUNK_MIN);
+        let chunk_bits = (homes / CHUNKS_MIN).clamp(CHUNK_MIN, chunk_max).ilog2();
         Self { chunks: Vec::with_capacity((homes >> chunk_bits) + 1), chunk_bits, homes }
     }
 

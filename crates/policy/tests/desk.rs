@@ -6,8 +6,8 @@
 mod setup;
 
 use policy::{
-    Assignment, Change, Cluster, Desk, Dice, Instant, Load, Outcome, ParamError, Params, Policy,
-    Request, ServerId, Spec, State, Value, Why, entry,
+    Assignment, Change, Cluster, Desk, Dice, Entry, Instant, Load, Outcome, POLICIES, ParamError,
+    Params, Policy, Request, ServerId, Spec, State, Value, WARM, Why, entry,
 };
 use proptest::prelude::*;
 use setup::{A, B, C, ask_for, at, spec};
@@ -29,6 +29,16 @@ impl Policy for Witness {
 fn witness() -> (Box<dyn Policy>, Receiver<Change>) {
     let (sender, told) = channel();
     (Box::new(Witness(sender)), told)
+}
+
+/// A desk with this row's policy at its defaults.
+fn desk_of(entry: &Entry, servers: usize) -> Desk {
+    let policy = (entry.build)(&Params::new(entry.params));
+    let mut desk = Desk::new(policy, Cluster::new(0.0), 1);
+    for number in 0..servers {
+        desk.join(spec(number), State::Up, Instant::ZERO);
+    }
+    desk
 }
 
 fn desk(servers: usize, panic_share: f64) -> (Desk, Receiver<Change>) {
@@ -155,5 +165,34 @@ proptest! {
         if most < Load(u64::MAX) {
             prop_assert!(Load(most.0 + 1).scaled(numerator, denominator) > Load(load));
         }
+    }
+}
+
+#[test]
+fn a_change_that_was_prepared_ends_like_one_that_was_not() {
+    for entry in POLICIES {
+        let changed = |prepare: bool| {
+            let mut desk = desk_of(entry, 4);
+            if prepare && let Some(work) = desk.prepare(|cluster| cluster.leave(B)) {
+                work();
+            }
+            desk.leave(B);
+            let answer = |target| desk.explain(&ask_for(target)).answer;
+            (0..100).map(answer).collect::<Vec<_>>()
+        };
+        assert_eq!(changed(true), changed(false), "{}", entry.name);
+    }
+}
+
+#[test]
+fn what_is_slow_to_change_can_be_prepared_and_nothing_else_needs_it() {
+    for entry in POLICIES {
+        let mut desk = desk_of(entry, 4);
+        let slow = ["maglev", "bounded-hash"].contains(&entry.name);
+        let leave = desk.prepare(|cluster| cluster.leave(B));
+        assert_eq!(leave.is_some(), slow, "{}", entry.name);
+        let ramp = desk.prepare(|cluster| cluster.set_share(B, 1, WARM / 2));
+        assert!(ramp.is_none(), "{}: a ramp moves nothing", entry.name);
+        assert_eq!(desk.cluster().usable().len(), 4, "{}: nothing has changed yet", entry.name);
     }
 }
