@@ -95,6 +95,7 @@ impl Builder<'_> {
             idle: table.span("idle"),
             server_idle: table.span("server_idle"),
             tunnel: table.span("tunnel"),
+            tunnel_half_closed: table.span("tunnel_half_closed"),
             drain: table.span("drain"),
         }
     }

@@ -228,6 +228,8 @@ const TIMEOUTS: &[Key] = &[
         it shorter than the servers' own, or requests meet connections that close."),
     key("tunnel", Span(1, 30 * DAY, &[]), Is("\"1h\""), "A tunnel (WebSocket) without a byte \
         either way."),
+    key("tunnel_half_closed", Span(1, 30 * DAY, &[]), Is("\"30s\""), "The same, once one side has \
+        ended: the other may never notice."),
     key("drain", Span(0, 30 * DAY, &[]), Is("\"30s\""), "How long open requests may take to end \
         after SIGTERM."),
 ];

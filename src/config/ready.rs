@@ -189,6 +189,8 @@ pub struct Timeouts {
     pub server_idle: Duration,
     /// A tunnel without a byte either way.
     pub tunnel: Duration,
+    /// The same, once one side has ended.
+    pub tunnel_half_closed: Duration,
     /// Open requests after SIGTERM.
     pub drain: Duration,
 }

@@ -33,6 +33,7 @@ pub(super) fn settings(config: &Config, pseudonym: &str) -> Settings {
             idle: timeouts.idle,
             server_idle: timeouts.server_idle,
             tunnel: timeouts.tunnel,
+            tunnel_half_closed: timeouts.tunnel_half_closed,
         },
         queue_deadline: config.queue.deadline,
         retry: Retry {

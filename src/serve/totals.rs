@@ -100,10 +100,11 @@ const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// Ends before any server was asked, as metrics call them.
-const REJECTS: [(Cause, &str); 6] = [
+const REJECTS: [(Cause, &str); 7] = [
     (Cause::BadRequest, "bad-request"),
     (Cause::Loop, "loop"),
     (Cause::ClientRequest, "client-gone"),
+    (Cause::ClientQueue, "client-gone-queued"),
     (Cause::NoServer, "no-server"),
     (Cause::QueueFull, "queue-full"),
     (Cause::QueueTimeout, "queue-timeout"),

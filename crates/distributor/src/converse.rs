@@ -137,7 +137,7 @@ impl<'e> Conversation<'e> {
             }
             let spare = self.down.as_mut().map(Pump::unsent).unwrap_or_default();
             let (upstream, exchange) = (self.upstream, self.exchange);
-            let moved = tunnel::run(client, upstream, spare, worker, timeouts.tunnel).await;
+            let moved = tunnel::run(client, upstream, spare, worker, &timeouts).await;
             exchange.tally.bytes_in += moved.up;
             exchange.tally.bytes_out += moved.down;
             exchange.tally.cause = Cause::Tunnel;

@@ -83,6 +83,8 @@ causes! {
     ClientRequest = "CR",
     /// The client went away, or stopped reading, during the reply.
     ClientData = "CD",
+    /// The client went away while its request waited for a place.
+    ClientQueue = "CQ",
     /// No server was up.
     NoServer = "PS",
     /// The server's queue was full.

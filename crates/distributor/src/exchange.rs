@@ -124,7 +124,7 @@ impl Exchange {
         }
         let live = Rc::clone(&self.live);
         let deadline = live.settings.queue_deadline;
-        let admitted = match Admitted::wait(worker, &client.watch, deadline).await {
+        let admitted = match Admitted::wait(worker, client, deadline).await {
             Ok(admitted) => admitted,
             Err(cause) => return self.refuse(cause, None, client, worker).await,
         };
@@ -134,7 +134,7 @@ impl Exchange {
         let mut avoid: Vec<ServerId> = Vec::new();
         let mut last: Option<Failure> = None;
         loop {
-            let found = Place::find(worker, &live, &client.watch, &self.question, &avoid).await;
+            let found = Place::find(worker, &live, client, &self.question, &avoid).await;
             let place = match (found, last) {
                 (Ok(place), _) => place,
                 // Nobody is left to try: what the last one did is what went wrong.
@@ -142,7 +142,7 @@ impl Exchange {
                     return self.refuse(last.cause, last.said, client, worker).await;
                 }
                 (Err(cause), _) => {
-                    if cause == Cause::QueueTimeout {
+                    if matches!(cause, Cause::QueueTimeout | Cause::ClientQueue) {
                         let waited = worker.shared.clock.now().since(self.question.at);
                         self.tally.queue_us += micros(waited);
                     }
@@ -150,8 +150,7 @@ impl Exchange {
                 }
             };
             if !place.queued.is_zero() && client.socket.is_reset() {
-                // It gave up while it waited; its place is for somebody who is still there.
-                return After::Close;
+                return self.refuse(Cause::ClientQueue, None, client, worker).await;
             }
             self.note(&place, worker);
             let result = self.attempt(client, worker, place.backend()).await;
@@ -294,7 +293,7 @@ impl Exchange {
         client: &mut Client,
         worker: &Worker,
     ) -> After {
-        if cause == Cause::ClientRequest && said.is_none() {
+        if matches!(cause, Cause::ClientRequest | Cause::ClientQueue) && said.is_none() {
             self.tally.cause = cause;
             return After::Close;
         }

@@ -158,6 +158,15 @@ impl Socket {
         !matches!(look, Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR))
     }
 
+    /// Ends when the peer has reset the connection, and not before: neither its end nor what it
+    /// sends counts, and what it sent stays to be read.
+    pub(crate) async fn reset(&mut self) {
+        if let Ok(stream) = self.registered() {
+            // One that cannot be watched is as good as gone.
+            let _gone = stream.ready(Interest::ERROR).await;
+        }
+    }
+
     /// No more bytes from us.
     pub(crate) fn shutdown_write(&self) {
         if let Ok(fd) = self.fd() {

@@ -2,13 +2,14 @@
 //! request ends.
 
 use crate::ask::{Answer, Assigned};
+use crate::client::Client;
 use crate::counters::Cause;
 use crate::gate::{Turn, Waited};
 use crate::journal::Choice;
 use crate::shared::Backend;
-use crate::watch::Watched;
 use crate::worker::{Mine, Worker};
-use core::future::poll_fn;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 use policy::{Assignment, Outcome, Request, ServerId, Ticket};
@@ -33,7 +34,7 @@ impl<'w> Place<'w> {
     pub(crate) async fn find(
         worker: &'w Worker,
         live: &Rc<Mine>,
-        watch: &Watched,
+        client: &mut Client,
         question: &Request,
         avoid: &[ServerId],
     ) -> Result<Self, Cause> {
@@ -53,19 +54,17 @@ impl<'w> Place<'w> {
                     let line = Line { worker, held: Some((assigned, turn)) };
                     let before = worker.shared.clock.now();
                     // One deadline for the whole of it, however often the queue is changed.
-                    watch.arm(live.settings.queue_deadline.saturating_sub(queued));
-                    let waited = line.turn(watch).await;
-                    watch.disarm();
+                    let patience = live.settings.queue_deadline.saturating_sub(queued);
+                    let waited = wait(line.turn(), client, patience).await?;
                     queued += worker.shared.clock.now().since(before);
                     match waited {
-                        Some(Waited::Granted) => {
+                        Waited::Granted => {
                             let assigned = line.granted();
                             if let Some(place) = Self::taken(worker, live, assigned, queued) {
                                 return Ok(place);
                             }
                         }
-                        Some(Waited::TurnedAway) => drop(line),
-                        None => return Err(Cause::QueueTimeout),
+                        Waited::TurnedAway => drop(line),
                     }
                 }
                 Answer::Full => return Err(Cause::QueueFull),
@@ -131,7 +130,7 @@ impl<'w> Admitted<'w> {
     /// Waits to be let in where the cluster is limited; `None` where it is not.
     pub(crate) async fn wait(
         worker: &'w Worker,
-        watch: &Watched,
+        client: &mut Client,
         deadline: Duration,
     ) -> Result<Option<Self>, Cause> {
         if !worker.shared.ask.limited() {
@@ -139,15 +138,8 @@ impl<'w> Admitted<'w> {
         }
         let turn = worker.shared.ask.enter().ok_or(Cause::QueueFull)?;
         let admitted = Self { worker, turn };
-        watch.arm(deadline);
-        let waited = poll_fn(|cx| match admitted.turn.poll(cx) {
-            Some(waited) => Poll::Ready(Some(waited)),
-            None if watch.expired(cx) => Poll::Ready(None),
-            None => Poll::Pending,
-        });
-        let waited = waited.await;
-        watch.disarm();
-        waited.map(|_| Some(admitted)).ok_or(Cause::QueueTimeout)
+        wait(&admitted.turn, client, deadline).await?;
+        Ok(Some(admitted))
     }
 }
 
@@ -157,6 +149,23 @@ impl Drop for Admitted<'_> {
     }
 }
 
+/// Waits for a turn: how that ended, or why it did not come: the deadline, or a client that is gone
+/// and whose place is for somebody who is still there.
+async fn wait(turn: &Turn, client: &mut Client, patience: Duration) -> Result<Waited, Cause> {
+    let Client { socket, watch, .. } = client;
+    watch.arm(patience);
+    let mut gone = pin!(socket.reset());
+    let waited = poll_fn(|cx| match turn.poll(cx) {
+        Some(waited) => Poll::Ready(Ok(waited)),
+        None if gone.as_mut().poll(cx).is_ready() => Poll::Ready(Err(Cause::ClientQueue)),
+        None if watch.expired(cx) => Poll::Ready(Err(Cause::QueueTimeout)),
+        None => Poll::Pending,
+    });
+    let waited = waited.await;
+    watch.disarm();
+    waited
+}
+
 /// A place in a server's queue, left when dropped.
 struct Line<'w> {
     worker: &'w Worker,
@@ -164,15 +173,8 @@ struct Line<'w> {
 }
 
 impl Line<'_> {
-    /// How waiting ended; `None` when the deadline came first.
-    async fn turn(&self, watch: &Watched) -> Option<Waited> {
-        let (_, turn) = self.held.as_ref().expect("a line is held until it is granted");
-        poll_fn(|cx| match turn.poll(cx) {
-            Some(waited) => Poll::Ready(Some(waited)),
-            None if watch.expired(cx) => Poll::Ready(None),
-            None => Poll::Pending,
-        })
-        .await
+    fn turn(&self) -> &Turn {
+        &self.held.as_ref().expect("a line is held until it is granted").1
     }
 
     fn granted(mut self) -> Assigned {

@@ -41,6 +41,8 @@ pub struct Timeouts {
     pub server_idle: Duration,
     /// A tunnel without a byte either way.
     pub tunnel: Duration,
+    /// The same, once one side has ended.
+    pub tunnel_half_closed: Duration,
 }
 
 /// When a failed attempt is repeated on another server.
@@ -120,6 +122,7 @@ impl Default for Timeouts {
             idle: Duration::from_secs(60),
             server_idle: Duration::from_secs(30),
             tunnel: Duration::from_secs(3600),
+            tunnel_half_closed: Duration::from_secs(30),
         }
     }
 }

@@ -115,6 +115,45 @@ fn a_client_that_left_while_it_waited_costs_the_server_at_most_its_request() {
 }
 
 #[test]
+fn who_resets_while_it_waits_leaves_its_place_at_once() {
+    let held = Held::new();
+    let stage = stage(&[held.server.address], (1, 1), STUCK);
+    let mut first = ask(&stage, "/first");
+    held.next();
+    for gone in 1..=3 {
+        let leaving = ask(&stage, "/leaving");
+        eventually("it waits", || stage.waiting(0) == 1);
+        leaving.reset();
+        eventually("its place is free", || stage.waiting(0) == 0);
+        eventually("it is counted", || stage.ends(Cause::ClientQueue) == gone);
+    }
+    held.go.send(()).unwrap();
+    assert_eq!(first.reply().text(), "/first");
+    stage.settle();
+    assert!(held.came.try_recv().is_err(), "none of them cost the server anything");
+}
+
+#[test]
+fn who_has_only_nothing_more_to_say_or_says_more_goes_on_waiting() {
+    let held = Held::new();
+    let stage = stage(&[held.server.address], (1, 10), STUCK);
+    let mut first = ask(&stage, "/first");
+    held.next();
+    let mut half = ask(&stage, "/half");
+    let mut eager = ask(&stage, "/eager");
+    eventually("both wait", || stage.waiting(0) == 2);
+    half.half_close();
+    eager.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n");
+    (0..4).for_each(|_| held.go.send(()).unwrap());
+    assert_eq!(first.reply().text(), "/first");
+    assert_eq!(half.reply().text(), "/half");
+    assert_eq!(eager.reply().text(), "/eager");
+    assert_eq!(eager.reply().text(), "/next");
+    stage.settle();
+    assert_eq!(stage.ends(Cause::ClientQueue), 0);
+}
+
+#[test]
 fn those_who_wait_for_a_server_that_goes_down_are_sent_to_another() {
     let (down, up) = (Held::new(), Held::new());
     let stage = stage(&[down.server.address, up.server.address], (1, 10), STUCK);

@@ -97,6 +97,34 @@ fn a_tunnel_that_is_silent_for_too_long_is_closed() {
 }
 
 #[test]
+fn a_tunnel_of_which_one_side_has_ended_is_closed_sooner() {
+    // It neither ends nor says a word once the client has ended.
+    let (_end, ended) = std::sync::mpsc::channel::<()>();
+    let ended = std::sync::Mutex::new(ended);
+    let server = Server::scripted(move |peer, _| {
+        peer.head();
+        peer.send(format!("{AGREE}hello"));
+        while peer.take(1) == b"x" {
+            peer.send("x");
+        }
+        let _ = ended.lock().unwrap().recv();
+    });
+    let stage = Stage::with(&[server.address], |setup| {
+        setup.settings.timeouts.tunnel_half_closed = Duration::from_millis(200);
+    });
+    let mut client = open(&stage, "");
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_millis(600) {
+        client.send("x");
+        assert_eq!(client.take(1), b"x", "as long as both sides are there, it does not count");
+    }
+    client.half_close();
+    assert_eq!(client.rest().0, b"");
+    stage.settle();
+    assert_eq!(stage.ends(Cause::Tunnel), 1);
+}
+
+#[test]
 fn either_side_may_be_gone_without_a_word() {
     let server = echo();
     let stage = Stage::before(&[server.address]);
