@@ -20,6 +20,7 @@ mod statistics;
 mod stream;
 pub mod synth;
 mod trace;
+pub mod visits;
 
 pub use names::{Catalogue, Names};
 pub use plan::{Pick, Plan};

@@ -6,9 +6,11 @@
 //! [`Draw::mean`] is the mean of what is drawn, cut included.
 
 mod kinds;
+mod ranks;
 pub(crate) mod series;
 
 pub use kinds::{Exponential, Hybrid, InverseGaussian, Lognormal, Pareto, Weibull};
+pub use ranks::Ranks;
 
 use policy::Dice;
 

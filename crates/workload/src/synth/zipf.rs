@@ -3,7 +3,7 @@
 use super::connections::Connections;
 use super::{PER_CONNECTION, Unfit};
 use crate::draw::series::pow;
-use crate::draw::{Draw, Lognormal};
+use crate::draw::{Draw, Lognormal, Ranks};
 use crate::trace::{Target, Trace};
 use policy::Dice;
 
@@ -76,7 +76,7 @@ impl Zipf {
     /// When a figure is out of its range.
     pub fn trace(&self) -> Result<Trace, Unfit> {
         let mut dice = Dice::new(self.seed);
-        let ranks = Ranks::new(self)?;
+        let ranks = popularity(self)?;
         let target = |number: u32, dice: &mut Dice| Target {
             url: format!("/target/{}", number + 1).into(),
             size: self.sizes.whole(dice),
@@ -86,7 +86,7 @@ impl Zipf {
         let drift = self.drift.unwrap_or(Drift { every_requests: u32::MAX, ranks: 0 });
         let draw = |number: u32| {
             let shift = u64::from(number / drift.every_requests) * u64::from(drift.ranks);
-            let rank = u64::from(ranks.draw(&mut dice));
+            let rank = u64::from(ranks.sample(&mut dice));
             ((rank + shift) % u64::from(self.targets)) as u32
         };
         let asked: Vec<u32> = (0..self.requests).map(draw).collect();
@@ -110,52 +110,19 @@ impl Zipf {
     }
 }
 
-/// Draws ranks.
-struct Ranks {
-    /// For each rank, the probability of all up to it.
-    up_to: Vec<f64>,
-    /// For each of as many equal parts of 0..1, the rank at its start: where a search begins.
-    guide: Vec<u32>,
-}
-
-impl Ranks {
-    fn new(zipf: &Zipf) -> Result<Self, Unfit> {
-        let hot = zipf.hot.unwrap_or(Hot { targets: 0, share: 0.0 });
-        let fits = hot.targets < zipf.targets
-            && (0.0..=10.0).contains(&zipf.exponent)
-            && (0.0..=1.0).contains(&hot.share)
-            && zipf.drift.is_none_or(|drift| drift.every_requests > 0);
-        if !fits {
-            return Err(Unfit::Zipf);
-        }
-        let mut up_to = Vec::with_capacity(zipf.targets as usize);
-        let mut sum = 0.0;
-        for rank in 1..=zipf.targets - hot.targets {
-            sum += pow(rank.into(), -zipf.exponent);
-            up_to.push(sum);
-        }
-        let evenly = (1..=hot.targets).map(|rank| f64::from(rank) / f64::from(hot.targets));
-        let share = if hot.targets > 0 { hot.share } else { 0.0 };
-        let mut all: Vec<f64> = evenly.map(|part| part * share).collect();
-        all.extend(up_to.iter().map(|part| share + (1.0 - share) * part / sum));
-        let length = all.len() as f64;
-        let mut rank = 0;
-        let start = |part: usize| {
-            while rank + 1 < all.len() && all[rank] <= part as f64 / length {
-                rank += 1;
-            }
-            rank as u32
-        };
-        let guide = (0..all.len()).map(start).collect();
-        Ok(Self { up_to: all, guide })
+/// The popularity of all targets, hot ones first.
+fn popularity(zipf: &Zipf) -> Result<Ranks, Unfit> {
+    let hot = zipf.hot.unwrap_or(Hot { targets: 0, share: 0.0 });
+    let fits = hot.targets < zipf.targets
+        && (0.0..=10.0).contains(&zipf.exponent)
+        && (0.0..=1.0).contains(&hot.share)
+        && zipf.drift.is_none_or(|drift| drift.every_requests > 0);
+    if !fits {
+        return Err(Unfit::Zipf);
     }
-
-    fn draw(&self, dice: &mut Dice) -> u32 {
-        let point = dice.unit();
-        let mut rank = self.guide[(point * self.guide.len() as f64) as usize] as usize;
-        while rank + 1 < self.up_to.len() && self.up_to[rank] <= point {
-            rank += 1;
-        }
-        rank as u32
-    }
+    let law = || (1..=zipf.targets - hot.targets).map(|rank| pow(rank.into(), -zipf.exponent));
+    let (share, sum) = (if hot.targets > 0 { hot.share } else { 0.0 }, law().sum::<f64>());
+    let each = share / f64::from(hot.targets.max(1));
+    let others = law().map(|weight| (1.0 - share) * weight / sum);
+    Ok(Ranks::weighted((0..hot.targets).map(|_| each).chain(others)))
 }
