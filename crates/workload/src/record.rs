@@ -107,7 +107,7 @@ pub(crate) fn clean_url(logged: &[u8]) -> Cow<'_, str> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let logged = logged.trim_ascii();
     if !logged.iter().any(|&byte| FOREIGN[usize::from(byte)]) {
-        return String::from_utf8_lossy(logged);
+        return Cow::Borrowed(std::str::from_utf8(logged).expect("all of it is ASCII"));
     }
     let mut clean = String::with_capacity(logged.len() + 16);
     let mut rest = logged;

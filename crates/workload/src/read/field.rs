@@ -11,6 +11,7 @@ use super::value::{
 };
 use crate::record::Record;
 use std::borrow::Cow;
+use std::mem::take;
 use std::time::Duration;
 
 /// What a part of a line means.
@@ -198,7 +199,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The record, if nothing is missing that the format has.
-    pub(super) fn record(mut self, habits: Habits) -> Result<Record<'a>, Cause> {
+    pub(super) fn record(&mut self, habits: Habits) -> Result<Option<Record<'a>>, Cause> {
         if let (Some(date_ms), Some(of_day_ms)) = (self.date_ms, self.of_day_ms) {
             self.at = Some(crate::Stamp { local_ms: date_ms + of_day_ms, ahead_s: 0 });
         }
@@ -230,23 +231,20 @@ impl<'a> Draft<'a> {
         };
         let served_ns = self.served_ns.filter(|_| !self.unserved);
         let served_ns = served_ns.map(|served| served.saturating_sub(self.waited_ns));
-        let text =
-            |value: Cow<'a, [u8]>| if blank(&value) { Cow::Borrowed("") } else { utf8(value) };
-        let server = text(self.server);
-        Ok(Record {
+        Ok(Some(Record {
             at,
-            site: text(self.site),
-            client: utf8(self.client),
-            method: utf8(self.method),
-            url: url(self.url, &self.query),
+            site: if blank(&self.site) { Cow::Borrowed("") } else { utf8(take(&mut self.site)) },
+            client: utf8(take(&mut self.client)),
+            method: utf8(take(&mut self.method)),
+            url: url(take(&mut self.url), &self.query),
             status,
             bytes: self.bytes,
             size: None,
             took: self.took_ns.map(Duration::from_nanos),
             served: served_ns.map(Duration::from_nanos),
-            server: (!server.is_empty()).then_some(server),
+            server: (!blank(&self.server)).then(|| utf8(take(&mut self.server))),
             hit: self.hit,
-        })
+        }))
     }
 
     /// Takes `http://site:port/path` apart, if it is that.

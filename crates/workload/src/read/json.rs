@@ -165,7 +165,7 @@ impl Parse for Objects {
             Err(Cause::Event) => return Ok(None),
             found => found?,
         }
-        draft.record(self.shape.habits).map(Some)
+        draft.record(self.shape.habits)
     }
 
     fn sure(&mut self, line: &[u8]) -> Option<u8> {
@@ -202,6 +202,10 @@ impl Object<'_, '_> {
     fn wanted(&self, name: &str) -> Wanted {
         for &(path, field) in self.fields {
             let Some(rest) = path.strip_prefix(self.outer) else { continue };
+            // Most names differ in their first byte: no call of memcmp for those.
+            if rest.as_bytes().first() != name.as_bytes().first() {
+                continue;
+            }
             if rest == name {
                 return Wanted::Value(field);
             }

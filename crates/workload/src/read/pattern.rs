@@ -216,7 +216,7 @@ impl Piece {
                 from = at + 1;
             } else if self.list && first == b' ' && rest[at + 1..].starts_with(b": ") {
                 from = at + 3;
-            } else if rest[at + 1..].starts_with(others) {
+            } else if begins(&rest[at + 1..], others) {
                 return Some((at, if self.keep { at } else { at + self.until.len() }));
             } else {
                 from = at + 1;
@@ -225,17 +225,24 @@ impl Piece {
     }
 }
 
+/// `starts_with`, for texts of which most have no byte or one: no call of memcmp.
+fn begins(text: &[u8], start: &[u8]) -> bool {
+    text.len() >= start.len() && text.iter().zip(start).all(|(left, right)| left == right)
+}
+
 impl Compiled {
-    /// What a line says, and whether it is in this format to its last byte.
+    /// What a line says; `whole` becomes whether it is in this format to its last byte.
     fn read<'a>(
         &self,
         line: &'a [u8],
         calendar: &mut Calendar,
-    ) -> Result<(Record<'a>, bool), Cause> {
+        whole: &mut bool,
+    ) -> Result<Option<Record<'a>>, Cause> {
         let mut draft = Draft::default();
         let first = self.pieces[0].field.cause();
-        let mut rest = line.strip_prefix(&*self.head).ok_or(first)?;
-        let mut whole = true;
+        let mut rest =
+            if begins(line, &self.head) { &line[self.head.len()..] } else { return Err(first) };
+        *whole = true;
         for piece in &self.pieces {
             let value = if let Some((end, next)) = piece.end(rest) {
                 let value = &rest[..end];
@@ -252,8 +259,8 @@ impl Compiled {
                 }
                 let last = piece.until.is_empty();
                 let one = piece.list || piece.field == Field::Skip;
-                whole &= last && (one || memchr::memchr(b' ', rest.trim_ascii()).is_none());
-                whole &= last || std::ptr::eq(piece, &self.pieces[self.pieces.len() - 1]);
+                *whole &= last && (one || memchr::memchr(b' ', rest.trim_ascii()).is_none());
+                *whole &= last || std::ptr::eq(piece, &self.pieces[self.pieces.len() - 1]);
                 std::mem::take(&mut rest)
             };
             if piece.field == Field::Client && value.is_empty() {
@@ -263,7 +270,7 @@ impl Compiled {
                 draft.set(piece.field, Cow::Borrowed(value), calendar)?;
             }
         }
-        whole &= if self.named.is_empty() { rest.is_empty() } else { !rest.is_empty() };
+        *whole &= if self.named.is_empty() { rest.is_empty() } else { !rest.is_empty() };
         for word in rest.split(|&byte| byte == b' ') {
             let Some(gap) = memchr::memchr(b'=', word) else { continue };
             let field = self.named.iter().find(|(name, _)| name.as_bytes() == &word[..gap]);
@@ -273,7 +280,7 @@ impl Compiled {
                 draft.set(*field, Cow::Borrowed(value), calendar)?;
             }
         }
-        Ok((draft.record(self.habits)?, whole))
+        draft.record(self.habits)
     }
 }
 
@@ -286,14 +293,15 @@ struct Lines {
 
 impl Parse for Lines {
     fn line<'a>(&mut self, line: &'a [u8]) -> Result<Option<Record<'a>>, Cause> {
-        self.pattern.0.read(line, &mut self.calendar).map(|(record, _)| Some(record))
+        self.pattern.0.read(line, &mut self.calendar, &mut false)
     }
 
     fn sure(&mut self, line: &[u8]) -> Option<u8> {
-        Some(match self.pattern.0.read(line, &mut self.calendar) {
-            Ok((record, true)) => (self.weigh)(&record),
-            Ok((_, false)) => SURE_BUT_FOR_THE_END,
-            Err(_) => 0,
+        let mut whole = false;
+        Some(match self.pattern.0.read(line, &mut self.calendar, &mut whole) {
+            Ok(Some(record)) if whole => (self.weigh)(&record),
+            Ok(Some(_)) => SURE_BUT_FOR_THE_END,
+            _ => 0,
         })
     }
 

@@ -53,7 +53,10 @@ pub(super) fn blank(text: &[u8]) -> bool {
 /// Text that is not UTF-8 is made so; the fields of ordinary lines stay slices.
 pub(super) fn utf8(text: Cow<'_, [u8]>) -> Cow<'_, str> {
     match text {
-        Cow::Borrowed(text) => String::from_utf8_lossy(text),
+        Cow::Borrowed(text) => match std::str::from_utf8(text) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(text),
+        },
         Cow::Owned(text) => Cow::Owned(String::from_utf8_lossy(&text).into_owned()),
     }
 }

@@ -103,7 +103,7 @@ impl W3c {
         }
     }
 
-    fn record<'a>(&mut self, line: &'a [u8]) -> Result<Record<'a>, Cause> {
+    fn record<'a>(&mut self, line: &'a [u8]) -> Result<Option<Record<'a>>, Cause> {
         let fields = self.fields.as_deref().ok_or(Cause::Header)?;
         let tabs = memchr::memchr(b'\t', line).is_some();
         let mut words = line.split(|&byte| byte == b'\t' || (byte == b' ' && !tabs));
@@ -128,7 +128,7 @@ impl Parse for W3c {
     fn line<'a>(&mut self, line: &'a [u8]) -> Result<Option<Record<'a>>, Cause> {
         match line.strip_prefix(b"#") {
             Some(text) => self.directive(text).map(|()| None),
-            None => self.record(line).map(Some),
+            None => self.record(line),
         }
     }
 
