@@ -121,7 +121,7 @@ impl Glass {
     pub(super) fn event_log(self: &Arc<Self>) -> control::EventLog {
         let glass = Arc::clone(self);
         let (sender, lines) = std::sync::mpsc::sync_channel::<String>(EVENT_LINES_MAX);
-        let writer = move || lines.iter().for_each(|line| say(line));
+        let writer = move || lines.iter().for_each(say);
         let started = std::thread::Builder::new().name("baton-events".to_owned()).spawn(writer);
         Box::new(move |line| {
             if started.is_ok() && glass.config().log.level >= Level::Info {
