@@ -21,6 +21,25 @@ pub(crate) const fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// The date so many days from 1970-01-01: year, month (1 to 12) and day.
+pub(crate) const fn date(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + if month <= 2 { 1 } else { 0 };
+    (year, month, day_of_year - (153 * from_march + 2) / 5 + 1)
+}
+
+/// The name ("Jan") of a month, 1 to 12.
+pub(crate) fn month_name(month: i64) -> &'static str {
+    let name = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at));
+    name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or("???")
+}
+
 /// The month called `name` ("Jan"), 1 to 12.
 pub(crate) fn month(name: &[u8]) -> Option<i64> {
     (1..).zip(MONTHS).find(|(_, known)| *known == name).map(|(number, _)| number)
@@ -61,6 +80,17 @@ mod tests {
         assert_eq!(days(1995, 8, 29), 9371);
         assert_eq!(days(2016, 3, 1) - days(2016, 2, 28), 2, "2016 is a leap year");
         assert_eq!(days(2100, 3, 1) - days(2100, 2, 28), 1, "2100 is none");
+    }
+
+    #[test]
+    fn a_date_is_that_of_its_days() {
+        for at in (-800_000..800_000).step_by(37) {
+            let (year, month, day) = date(at);
+            assert_eq!(days(year, month, day), at);
+            assert!((1..=12).contains(&month) && (1..=31).contains(&day));
+        }
+        assert_eq!(date(days(2016, 2, 29)), (2016, 2, 29));
+        assert_eq!(month_name(2), "Feb");
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod stream;
 pub mod synth;
 mod trace;
 pub mod visits;
+mod write;
 
 pub use names::{Catalogue, Names};
 pub use plan::{Pick, Plan};
@@ -34,3 +35,4 @@ pub use sessions::{Session, Sessions, Shape};
 pub use statistics::{Coverage, Statistics};
 pub use stream::{Ask, Chunks, Compact, Intake};
 pub use trace::{Builder, Clock, Entry, Full, Target, Trace};
+pub use write::clf_line;
