@@ -10,6 +10,9 @@ pub struct Case {
     pub close: bool,
     pub haproxy: &'static Variant,
     pub nginx: &'static Variant,
+    /// How the byte-blind floor moves replies; it cannot tell one request from the next, so there
+    /// is none where the two sides' connections do not end together.
+    pub floor: Option<&'static Variant>,
 }
 
 /// One way to configure a program: what to put where the file has `@KEY@`.
@@ -28,6 +31,7 @@ pub const CASES: [Case; 4] = [
         close: false,
         haproxy: &HAPROXY[0],
         nginx: &NGINX[0],
+        floor: Some(&FLOOR_COPY),
     },
     Case {
         name: "close",
@@ -36,6 +40,7 @@ pub const CASES: [Case; 4] = [
         close: true,
         haproxy: &HAPROXY[0],
         nginx: &NGINX[0],
+        floor: None,
     },
     Case {
         name: "64k",
@@ -44,6 +49,7 @@ pub const CASES: [Case; 4] = [
         close: false,
         haproxy: &HAPROXY[8],
         nginx: &NGINX[5],
+        floor: Some(&FLOOR_SPLICE),
     },
     Case {
         name: "1m",
@@ -52,6 +58,7 @@ pub const CASES: [Case; 4] = [
         close: false,
         haproxy: &HAPROXY[8],
         nginx: &NGINX[5],
+        floor: Some(&FLOOR_SPLICE),
     },
 ];
 
@@ -107,3 +114,10 @@ pub static NGINX: [Variant; 6] = [
 
 /// Baton has one: its defaults.
 pub static BATON: Variant = Variant { label: "defaults", values: &[] };
+
+static FLOOR_COPY: Variant = Variant { label: COPIED, values: &[] };
+static FLOOR_SPLICE: Variant = Variant { label: SPLICED, values: &[] };
+
+/// What [`crate::floor::run`] is told.
+pub const COPIED: &str = "copy";
+pub const SPLICED: &str = "splice";

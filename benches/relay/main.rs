@@ -3,17 +3,19 @@
 //! Method: one worker of each program on a CPU of its own, server and load (wrk) on another. The
 //! programs take turns within each round, and each round starts with the next one, so that what the
 //! machine does to one it does to all. Ratios are taken pair by pair, within a round; the middle of
-//! the rounds counts. `bench/README.md` says what each program is configured to do, and why.
+//! the rounds counts. Beside them runs `floor`, which only moves bytes: nobody gets far below it.
+//! `bench/README.md` says what each program is configured to do, and why.
 
 mod cases;
 mod child;
+mod floor;
 mod load;
 mod machine;
 mod report;
 mod stage;
 
 use anyhow::{Result, bail};
-use cases::{BATON, CASES, Case, HAPROXY, NGINX, Variant};
+use cases::{BATON, CASES, Case, HAPROXY, NGINX, SPLICED, Variant};
 use clap::Parser;
 use load::{Figures, drive};
 use machine::{Congestion, Machine, load_average, said};
@@ -46,6 +48,9 @@ struct Args {
     /// Another build of Baton.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_baton"))]
     baton: PathBuf,
+    /// Be the floor: listen, server, `copy` or `splice`.
+    #[arg(long, hide = true, num_args = 3)]
+    floor: Option<Vec<String>>,
     /// Set by `cargo bench`; without it nothing is measured (`cargo test --benches`).
     #[arg(long, hide = true)]
     bench: bool,
@@ -79,17 +84,26 @@ impl Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if !args.bench {
+    if !args.bench && args.floor.is_none() {
         println!("bench-relay: nothing measured; cargo bench --bench relay does it");
         return ExitCode::SUCCESS;
     }
-    match run(&args) {
+    let done = match args.floor.as_deref() {
+        Some([here, there, way]) => be_floor(here, there, way),
+        _ => run(&args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench-relay: {error:#}");
             ExitCode::from(3)
         }
     }
+}
+
+/// Relays for another process of this program, the one that measures.
+fn be_floor(here: &str, there: &str, way: &str) -> Result<()> {
+    floor::run(here.parse()?, there.parse()?, way == SPLICED)
 }
 
 fn run(args: &Args) -> Result<()> {
@@ -165,6 +179,7 @@ fn cast(args: &Args, versions: &Versions, case: &Case) -> Vec<(Program, &'static
     };
     cast.retain(|(program, _)| versions.0.iter().any(|(name, _)| *name == program.name()));
     cast.push((Program::Baton, &BATON));
+    cast.extend(case.floor.map(|variant| (Program::Floor, variant)));
     cast
 }
 

@@ -25,6 +25,8 @@ pub enum Program {
     HaProxy,
     Nginx,
     Baton,
+    /// Our own relay that only moves bytes ([`crate::floor`]).
+    Floor,
 }
 
 impl Program {
@@ -33,14 +35,17 @@ impl Program {
             Self::HaProxy => "haproxy",
             Self::Nginx => "nginx",
             Self::Baton => "baton",
+            Self::Floor => "floor",
         }
     }
 
+    /// Name and text of its configuration, with places to fill.
     fn template(self) -> (&'static str, &'static str) {
         match self {
             Self::HaProxy => ("haproxy.cfg", include_str!("haproxy.cfg")),
             Self::Nginx => ("nginx.conf", include_str!("nginx.conf")),
             Self::Baton => ("baton.toml", include_str!("baton.toml")),
+            Self::Floor => ("floor", ""),
         }
     }
 }
@@ -98,10 +103,13 @@ impl Stage {
         let path = self.dir.path().join(format!("{port}-{file}"));
         fs::write(&path, fill(template, &values)?)?;
         let (path, baton) = (text(&path), text(&self.baton));
+        let floor = text(&std::env::current_exe()?);
+        let (here, there) = (address.to_string(), self.origin.to_string());
         let command = match program {
             Program::HaProxy => vec!["haproxy", "-db", "-f", &path],
             Program::Nginx => vec!["nginx", "-e", "stderr", "-p", &dir, "-c", &path],
             Program::Baton => vec![&*baton, "run", "-c", &path],
+            Program::Floor => vec![&*floor, "--floor", &here, &there, variant.label],
         };
         let mut child = Child::start(&name, CPU_PROXY, self.dir.path(), &command)?;
         await_answer(&mut child, address, case)?;
