@@ -1,6 +1,7 @@
 //! How the program ends: every exit code, and what is said before it.
 
 use crate::config::LoadError;
+use control::ClientError;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -19,8 +20,9 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-/// What a command comes to. Errors are the environment's, but for two: a [`LoadError`] with a
-/// diagnosis is invalid input, and a broken pipe means that the reader has seen enough.
+/// What a command comes to. Errors are the environment's, but for three: a [`LoadError`] with a
+/// diagnosis is invalid input, and so is what a running switch refuses; a broken pipe means that
+/// the reader has seen enough.
 pub type Outcome = anyhow::Result<Exit>;
 
 /// Says what went wrong, if something did, and gives the exit code.
@@ -33,6 +35,7 @@ pub fn end(outcome: Outcome) -> ExitCode {
         let _ = io::stderr().lock().write_all(sentence(&error).as_bytes());
         match error.downcast_ref::<LoadError>() {
             Some(LoadError::Invalid(_)) => Exit::Invalid,
+            _ if is_refused(&error) => Exit::Invalid,
             _ => Exit::Environment,
         }
     });
@@ -64,6 +67,11 @@ fn sentence(error: &anyhow::Error) -> String {
         Some(LoadError::Invalid(diagnosis)) => diagnosis.human(colour(&io::stderr())),
         _ => format!("baton: {error:#}\n"),
     }
+}
+
+/// Whether a switch was asked, and said no.
+fn is_refused(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<ClientError>(), Some(ClientError::Refused { .. }))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Outcome};
 use crate::flags::Explain;
 use control::Client;
-use control::view::ExplainView;
+use control::view::{ExplainView, ServerReport};
 use std::io::{self, Write};
 
 /// Asks and shows the answer.
@@ -19,7 +19,9 @@ pub fn run(args: &Explain) -> Outcome {
         return Ok(Exit::Done);
     }
     let view: ExplainView = serde_json::from_value(answer)?;
+    let servers: Vec<ServerReport> = serde_json::from_value(client.get("/v1/servers")?)?;
     out.write_all(text(&view).as_bytes())?;
+    out.write_all(left_out(&view, &servers).as_bytes())?;
     let named = args.header.iter().any(|field| field.to_ascii_lowercase().starts_with("host:"));
     if args.url.starts_with('/') && !named {
         writeln!(
@@ -29,6 +31,17 @@ pub fn run(args: &Explain) -> Outcome {
         )?;
     }
     Ok(if view.server.is_some() { Exit::Done } else { Exit::Invalid })
+}
+
+/// The servers that were not to choose from, and why.
+fn left_out(view: &ExplainView, servers: &[ServerReport]) -> String {
+    let chosen_from = |name: &str| view.candidates.iter().any(|one| one.server == name);
+    let line = |report: &ServerReport| {
+        let (name, standing) = (&report.server.name, &report.standing);
+        format!("- {name:<18} {}: {}\n", standing.state.name(), standing.why)
+    };
+    let out = servers.iter().filter(|report| !chosen_from(&report.server.name));
+    out.map(line).collect()
 }
 
 fn text(view: &ExplainView) -> String {

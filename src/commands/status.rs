@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Outcome};
 use crate::flags;
-use control::Client;
 use control::view::{ServerReport, Status};
+use control::{Age, Client};
 use std::io::{self, Write};
 
 /// Asks and shows the answer.
@@ -27,11 +27,11 @@ pub fn run(args: &flags::Status) -> Outcome {
 
 fn text(status: &Status, servers: &[ServerReport]) -> String {
     let mut out = format!(
-        "baton {} ({}), pid {}, up {:.0} s, {} workers, policy {}\n",
+        "baton {} ({}), pid {}, up {}, {} workers, policy {}\n",
         status.version,
         status.config.source,
         status.pid,
-        status.uptime_s,
+        Age(status.uptime_s),
         status.workers,
         status.policy
     );
@@ -50,16 +50,35 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
         status.replies.client_error,
         status.replies.server_error
     ));
-    out.push_str(
-        "server               state      weight    load  queued       ok  failed  p90 ms\n",
+    out.push_str(&table(servers));
+    out
+}
+
+/// A line for each server; names and addresses as wide as they are.
+fn table(servers: &[ServerReport]) -> String {
+    let width = |text: fn(&ServerReport) -> &str, head: &str| {
+        servers.iter().map(|one| text(one).len()).max().unwrap_or(0).max(head.len())
+    };
+    let name = width(|one| &one.server.name, "server");
+    let address = width(|one| &one.server.address, "address");
+    let mut out = format!(
+        "{:<name$}  {:<address$}  state      weight    load  queued       ok  failed  p90 ms  \
+         exp. hits\n",
+        "server", "address",
     );
     for report in servers {
         let server = &report.server;
         let p90 = server.duration.quantile_s(0.9);
         let p90 = p90.map_or("-".to_owned(), |s| format!("{:.1}", s * 1000.0));
+        let believed = server.expected_hits + server.expected_misses;
+        let hits = match believed {
+            0 => "-".to_owned(),
+            all => format!("{:.1} %", server.expected_hits as f64 * 100.0 / all as f64),
+        };
         out.push_str(&format!(
-            "{:<20} {:<9} {:>7} {:>7.2} {:>7} {:>8} {:>7} {p90:>7}\n",
+            "{:<name$}  {:<address$}  {:<9} {:>7} {:>7.2} {:>7} {:>8} {:>7} {p90:>7} {hits:>10}\n",
             server.name,
+            server.address,
             report.standing.state.name(),
             server.weight,
             server.load,

@@ -163,3 +163,21 @@ fn explain_says_what_would_happen_and_changes_nothing() {
         assert!(text.contains(part), "{part:?} is in:\n{text}");
     }
 }
+
+#[test]
+fn explain_and_status_name_who_is_left_out_and_what_is_refused_is_exit_code_1() {
+    let (a, b) = (Server::saying("a"), Server::saying("b"));
+    let switch = Baton::run(&config(&[("a", a.address), ("b", b.address)], QUIET));
+    switch.answer(&["drain", "b"]);
+    let text = switch.answer(&["explain", "http://h/x"]);
+    assert!(text.contains("\n* a "), "{text}");
+    let line = text.lines().find(|line| line.starts_with("- b ")).unwrap_or_default();
+    assert!(line.contains("draining: the operator"), "{text}");
+    let table = switch.answer(&["status"]);
+    assert!(table.contains(&b.address.to_string()), "{table}");
+    for refused in [["drain", "c"], ["explain", "ftp://h/"]] {
+        let output = switch.ask(&refused);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap().lines().count(), 1);
+    }
+}

@@ -25,6 +25,7 @@ pub use client::{Client, ClientError};
 pub use ejection::{Ejection, EjectionRule, Feed};
 pub use events::{EVENTS_MAX, Event, Log as EventLog};
 pub use health::HealthRule;
+pub use page::Age;
 pub use probe::{Fault, Probe, Step};
 pub use supervisor::{Check, ServerSpec, Supervisor};
 pub use switch::{Refusal, Switch};

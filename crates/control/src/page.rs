@@ -13,7 +13,8 @@ use crate::view::{Histogram, ServerReport, ServerState, Status, Totals};
 use crate::{Event, Supervisor};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use text::{Age, Bar, Count, Share, Span, Text, Trend};
+pub use text::Age;
+use text::{Bar, Count, Share, Span, Text, Trend};
 
 /// The page's style sheet.
 pub(crate) const STYLE: &str = include_str!("page.css");

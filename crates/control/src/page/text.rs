@@ -67,7 +67,8 @@ impl Display for Span {
 }
 
 /// How long ago, or for how long, in seconds: the two greatest units.
-pub(super) struct Age(pub(super) f64);
+#[derive(Clone, Copy, Debug)]
+pub struct Age(pub f64);
 
 impl Display for Age {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
