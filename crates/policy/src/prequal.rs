@@ -83,7 +83,7 @@ const RIFS_MAX: usize = 128;
 struct Probe {
     server: ServerId,
     rif: Load,
-    latency: Duration,
+    latency_ns: u64,
     at: Instant,
     /// How often it may still be used; none when nothing limits it but age and removal.
     uses_left: Option<u32>,
@@ -94,7 +94,7 @@ struct Prequal {
     probes: usize,
     removals: usize,
     quantile: f64,
-    age: Duration,
+    age_ns: u64,
     delta: f64,
     penalty: Duration,
     /// By age, oldest first; one of a server at most.
@@ -104,6 +104,8 @@ struct Prequal {
     rifs: Quantiles,
     latencies: Latencies,
     dice: Dice,
+    /// Whom the present request probes; kept for its memory.
+    drawn: Vec<ServerId>,
 }
 
 impl Prequal {
@@ -114,7 +116,7 @@ impl Prequal {
             probes: count("probes"),
             removals: count("removals"),
             quantile: params.real("rif_quantile"),
-            age: params.span("age"),
+            age_ns: u64::try_from(params.span("age").as_nanos()).unwrap_or(u64::MAX),
             delta: params.real("delta"),
             penalty: params.span("penalty"),
             pool: Vec::new(),
@@ -122,6 +124,7 @@ impl Prequal {
             rifs: Quantiles::new(RIFS_MAX),
             latencies: Latencies::default(),
             dice: Dice::new(0),
+            drawn: Vec::new(),
         }
     }
 
@@ -135,24 +138,24 @@ impl Prequal {
     fn probe(&mut self, request: &Request, chosen: ServerId, cluster: &Cluster) {
         self.dice = Dice::new(self.dice.bits() ^ request.target.0);
         let uses_left = self.reuse(cluster.usable().len());
-        let mut drawn: Vec<ServerId> = Vec::with_capacity(self.probes);
-        while drawn.len() < self.probes.min(cluster.usable().len()) {
+        self.drawn.clear();
+        while self.drawn.len() < self.probes.min(cluster.usable().len()) {
             let id = cluster.usable()[self.dice.below(cluster.usable().len())];
-            if drawn.contains(&id) {
+            if self.drawn.contains(&id) {
                 continue;
             }
-            drawn.push(id);
-            let mut rif = in_flight(id, request.at, self.age, cluster);
+            self.drawn.push(id);
+            let mut rif = in_flight(id, request.at, self.age_ns, cluster);
             self.rifs.push(rif);
             if id == chosen {
                 rif = rif.plus(Load::ONE);
             }
-            let latency = self.latencies.at(id, rif);
-            self.pool.retain(|probe| probe.server != id);
-            if self.pool.len() == self.pool_max {
-                self.pool.remove(0);
+            let latency_ns = self.latencies.median_ns(id, rif);
+            let older = self.pool.iter().position(|probe| probe.server == id);
+            if let Some(place) = older.or((self.pool.len() == self.pool_max).then_some(0)) {
+                self.pool.remove(place);
             }
-            self.pool.push(Probe { server: id, rif, latency, at: request.at, uses_left });
+            self.pool.push(Probe { server: id, rif, latency_ns, at: request.at, uses_left });
         }
     }
 
@@ -171,8 +174,8 @@ impl Prequal {
 
     /// Takes out what is out of date, and as many more as are removed for each request.
     fn remove(&mut self, now: Instant) {
-        let age = self.age;
-        self.pool.retain(|probe| now.since(probe.at) <= age && probe.uses_left != Some(0));
+        let age_ns = self.age_ns;
+        self.pool.retain(|probe| is_fresh(probe.at, now, age_ns) && probe.uses_left != Some(0));
         for _ in 0..self.removals.min(self.pool.len()) {
             let place = if self.worst_next { self.worst() } else { 0 };
             self.worst_next = !self.worst_next;
@@ -189,17 +192,22 @@ impl Prequal {
 }
 
 /// HCL: cold before hot, the cold by latency, the hot by RIF. Lower is better.
-fn badness(probe: &Probe, threshold: Load) -> (bool, u128, Load) {
+fn badness(probe: &Probe, threshold: Load) -> (bool, u64, Load) {
     let hot = probe.rif > threshold;
-    let key = if hot { u128::from(probe.rif.0) } else { probe.latency.as_nanos() };
+    let key = if hot { probe.rif.0 } else { probe.latency_ns };
     (hot, key, probe.rif)
+}
+
+/// Whether what was true `at` that time is not out of date.
+fn is_fresh(at: Instant, now: Instant, age_ns: u64) -> bool {
+    now.0.saturating_sub(at.0) <= age_ns
 }
 
 /// Requests in flight at a server for its share, as the books say, or as a fresh report says that
 /// sees other front-ends' requests as well.
-fn in_flight(id: ServerId, now: Instant, age: Duration, cluster: &Cluster) -> Load {
-    let report = cluster.server(id).and_then(|server| server.report);
-    let fresh = report.filter(|report| now.since(report.at) <= age);
+fn in_flight(id: ServerId, now: Instant, age_ns: u64, cluster: &Cluster) -> Load {
+    let report = cluster.server(id).and_then(|server| server.report.as_ref());
+    let fresh = report.filter(|report| is_fresh(report.at, now, age_ns));
     let reported = fresh.map_or(Load::ZERO, |report| Load::of(u64::from(report.active)));
     cluster.pressure(id).max(reported)
 }
@@ -211,22 +219,25 @@ impl Policy for Prequal {
             return None;
         }
         let threshold = self.threshold();
-        let chosen = |probe: &Probe| cluster.server(probe.server).map(|server| server.chosen);
-        let rank = |probe: &Probe| (badness(probe, threshold), chosen(probe));
         let mut best = None;
         let mut count = 0;
         for probe in &self.pool {
-            if request.at.since(probe.at) <= self.age && cluster.is_usable(probe.server) {
-                count += 1;
-                best = best.into_iter().chain([probe]).min_by_key(|probe| rank(probe));
+            if !is_fresh(probe.at, request.at, self.age_ns) || !cluster.is_usable(probe.server) {
+                continue;
+            }
+            count += 1;
+            let chosen = cluster.server(probe.server).map(|server| server.chosen);
+            let rank = (badness(probe, threshold), chosen);
+            if best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, probe.server));
             }
         }
         // One probe compares with nothing: then chance is better than herding.
-        let Some(best) = best.filter(|_| count >= 2) else {
+        let Some((_, server)) = best.filter(|_| count >= 2) else {
             let server = usable[dice.below(usable.len())];
             return Some(Assignment::new(server, Why::Random));
         };
-        Some(Assignment::new(best.server, Why::Sampled))
+        Some(Assignment::new(server, Why::Sampled))
     }
 
     fn commit(&mut self, request: &Request, answer: &Assignment, cluster: &Cluster) {
@@ -265,8 +276,6 @@ mod tests {
     use super::*;
     use crate::{Class, Spec, State, TargetId};
 
-    const MS: Duration = Duration::from_millis(1);
-
     fn cluster(servers: u16) -> Cluster {
         let mut cluster = Cluster::new(0.0);
         for number in 0..servers {
@@ -289,7 +298,7 @@ mod tests {
         let probe = |(server, (rif, ms)): (u16, &(u64, u32))| Probe {
             server: ServerId(server),
             rif: Load::of(*rif),
-            latency: *ms * MS,
+            latency_ns: u64::from(*ms) * 1_000_000,
             at: Instant(1),
             uses_left: None,
         };
