@@ -1,2 +1,29 @@
 //! Users who come, fetch pages and think, over servers with CPU, memory, disk and network: CAP and
 //! ClubWeb.
+//!
+//! Casalicchio, Colajanni: *A Client-Aware Dispatching Algorithm for Web Clusters Providing
+//! Multiple Services*, WWW10 2001, section 4. A [`run`] takes visitors through their stages:
+//! switch, CPU, cache or disk or database, memory, CPU and card by windows, and back. Every
+//! component is a first-come-first-served station, so a step is all that is ever due.
+//!
+//! Not modelled: the network beyond the LAN (nor is it in the paper), loss, several connections of
+//! one browser, pipelined requests, and that concurrent misses on a file could share a read.
+
+pub mod cost;
+pub mod scenario;
+
+mod outcome;
+mod run;
+mod server;
+mod setup;
+mod switch;
+mod transfer;
+mod visit;
+mod visitor;
+mod world;
+
+pub use outcome::{Outcome, Pages, Spread};
+pub use run::run;
+pub use server::Utilisation;
+pub use setup::{Contender, Delivery, Demand, Fault, Layer, Setup};
+pub use visit::{Audience, Content, Object, Parts};

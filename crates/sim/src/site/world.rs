@@ -1,0 +1,161 @@
+//! What visitors share: servers, switch, LAN, and the books of the run.
+
+use super::cost::{ETHERNET_BITS_S, at_rate};
+use super::outcome::{Outcome, Spread};
+use super::server::{Busy, Server};
+use super::setup::{Contender, Delivery, Setup};
+use super::switch::Switch;
+use super::transfer::Burst;
+use super::visit::{Audience, Content, Object};
+use core::time::Duration;
+use model::Station;
+use policy::{Class, Instant, ServerId, State, TargetId};
+
+/// Everything but the visitors.
+pub(super) struct World {
+    pub setup: Setup,
+    pub audience: Audience,
+    pub content: Content,
+    pub switch: Switch,
+    pub outcome: Outcome,
+    servers: Vec<Server>,
+    /// The Ethernet that all replies cross, where one is shared.
+    lan: Station,
+    /// How busy each server and the switch had been when measuring began.
+    before: (Vec<Busy>, Duration),
+    /// The same at the last look at the spread.
+    seen: Vec<Busy>,
+    evicted: Vec<TargetId>,
+}
+
+impl World {
+    pub fn new(setup: Setup, audience: Audience, contender: &Contender, seed: u64) -> Self {
+        let content = Content::new(&audience, seed);
+        let cache_bytes = (content.bytes() as f64 * setup.cache_share) as u64;
+        let switch = Switch::new(&setup, contender, seed);
+        let servers: Vec<_> = (0..setup.servers).map(|_| Server::new(cache_bytes)).collect();
+        let outcome =
+            Outcome { span: setup.span, given: vec![[0; 5]; setup.servers], ..Outcome::default() };
+        Self {
+            before: (vec![Busy::default(); setup.servers], Duration::ZERO),
+            seen: vec![Busy::default(); setup.servers],
+            setup,
+            audience,
+            content,
+            switch,
+            outcome,
+            servers,
+            lan: Station::default(),
+            evicted: Vec::new(),
+        }
+    }
+
+    pub fn server(&mut self, id: ServerId) -> &mut Server {
+        &mut self.servers[id.index()]
+    }
+
+    /// A server gets a connection; `begins` a page of that class, or goes on with one.
+    pub fn open(&mut self, id: ServerId, class: Class, begins: bool) {
+        self.servers[id.index()].active += 1;
+        if begins && let Some(count) = self.outcome.given[id.index()].get_mut(class.index()) {
+            *count += 1;
+        }
+    }
+
+    /// A server gives up a connection.
+    pub fn close(&mut self, now: Instant, id: ServerId) {
+        let server = &mut self.servers[id.index()];
+        server.active -= 1;
+        server.cpu.enter(now, self.setup.machine.close);
+    }
+
+    /// The file was read: the cache keeps it.
+    pub fn keep(&mut self, id: ServerId, object: &Object) {
+        self.servers[id.index()].keep(object.target, object.bytes, &mut self.evicted);
+    }
+
+    /// A burst crosses what lies between a server's card and the client, if anything does.
+    pub fn cross(&mut self, now: Instant, wire_bytes: u64) -> Option<Instant> {
+        let demand = at_rate(wire_bytes * 8, ETHERNET_BITS_S);
+        match self.setup.delivery {
+            Delivery::OneWay => None,
+            Delivery::OneWayShared => Some(self.lan.enter(now, demand)),
+            Delivery::Gateway => Some(self.switch.nic.enter(now, demand)),
+        }
+    }
+
+    /// A burst has reached the client.
+    pub fn count_sent(&mut self, now: Instant, burst: &Burst) {
+        if self.is_measured(now) {
+            self.outcome.bytes += burst.bytes;
+            self.outcome.wire_bytes += burst.wire_bytes;
+        }
+    }
+
+    /// Whether that was while it is measured.
+    pub fn is_measured(&self, at: Instant) -> bool {
+        let since = at.since(Instant::ZERO);
+        since >= self.setup.warm_up && since < self.setup.warm_up + self.setup.span
+    }
+
+    /// Every server that is up says how it is.
+    pub fn gather(&mut self, now: Instant) {
+        for (server, slot) in self.servers.iter_mut().zip(0..) {
+            let id = ServerId(slot);
+            if self.switch.desk.cluster().is_usable(id) {
+                let report = server.report(now);
+                self.switch.desk.report(id, report);
+            }
+        }
+    }
+
+    /// Notes the least and the most utilised server since the last look.
+    pub fn look(&mut self, now: Instant) {
+        let mut spread =
+            Spread { at: now.since(Instant::ZERO), min: f64::INFINITY, mean: 0.0, max: 0.0 };
+        for (server, seen) in self.servers.iter().zip(&mut self.seen) {
+            let busy = server.busy(now);
+            let share = busy.over(seen, self.setup.watch).busiest();
+            *seen = busy;
+            spread.min = spread.min.min(share);
+            spread.max = spread.max.max(share);
+            spread.mean += share / self.setup.servers as f64;
+        }
+        self.outcome.spread.push(spread);
+    }
+
+    /// Measuring begins.
+    pub fn begin(&mut self, now: Instant) {
+        self.before.0 = self.servers.iter().map(|server| server.busy(now)).collect();
+        self.before.1 = self.switch.cpu.busy(now);
+    }
+
+    /// Measuring ends.
+    pub fn end(&mut self, now: Instant) {
+        let span = self.setup.span;
+        let servers = self.servers.iter().zip(&self.before.0);
+        self.outcome.servers =
+            servers.map(|(server, before)| server.busy(now).over(before, span)).collect();
+        let switch = self.switch.cpu.busy(now).saturating_sub(self.before.1);
+        self.outcome.switch = switch.as_secs_f64() / span.as_secs_f64();
+    }
+
+    /// A server fails: it loses all it had.
+    pub fn fail(&mut self, id: ServerId) {
+        self.switch.desk.set_state(id, State::Down);
+    }
+
+    /// A server is back, with an empty cache and nothing to do.
+    pub fn restore(&mut self, now: Instant, id: ServerId) {
+        self.servers[id.index()].restart(now);
+        (self.before.0[id.index()], self.seen[id.index()]) = (Busy::default(), Busy::default());
+        self.switch.desk.set_state(id, State::Up);
+    }
+
+    /// Asserts that nothing is left to do: what began has ended, on every book.
+    pub fn assert_empty(&self, now: Instant) {
+        assert_eq!(self.switch.desk.cluster().total(), policy::Load::ZERO, "loads end");
+        let idle = self.servers.iter().all(|server| server.is_idle(now));
+        assert!(idle, "no server has work when every visitor has left");
+    }
+}
