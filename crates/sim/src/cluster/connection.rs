@@ -7,8 +7,14 @@ use policy::{Held, Instant, ServerId};
 pub(super) enum Stage {
     /// Nothing: the place is free.
     Free,
+    /// The layer-4 stage passes it to a distributor.
+    Switching,
     /// The front-end takes it in.
     Accepting,
+    /// Its distributor waits for the dispatcher's answer.
+    Questioning,
+    /// Its distributor hands it to another node.
+    Handing,
     /// No node is up.
     Stalled,
     /// The front-end reads a later request.
@@ -25,12 +31,24 @@ pub(super) enum Stage {
     Passing,
 }
 
+impl Stage {
+    /// Whether the distributor that took the connection in still has it, or works for it.
+    pub(super) fn is_at_distributor(self) -> bool {
+        let first = matches!(self, Self::Switching | Self::Accepting | Self::Handing);
+        first || matches!(self, Self::Asking | Self::Questioning)
+    }
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stage: Stage,
     /// Counts the stages in this place, so that news of an earlier one is recognised.
     pub(super) turn: u32,
+    /// The node that took it in, where nodes do.
+    pub(super) distributor: u16,
+    /// Whether the node that gets it may cache what it reads.
+    pub(super) keep: bool,
     /// The node that serves the request: the holder, or the one it is fetched from.
     pub(super) worker: ServerId,
     /// The books, once it was given to a node.
@@ -61,6 +79,8 @@ impl Connections {
             self.places.push(Connection {
                 stage: Stage::Free,
                 turn: 0,
+                distributor: 0,
+                keep: true,
                 worker: ServerId(0),
                 held: None,
                 at: 0,

@@ -4,6 +4,7 @@
 //! a connection is in `journey`, what happens when nodes fail in `faults`.
 
 use super::connection::{Connections, Stage};
+use super::distributed::{Distributor, Middle};
 use super::meter::{Meter, NodeMeter, Signed};
 use super::report::{NodeReport, Report, Totals};
 use super::script::Script;
@@ -20,6 +21,10 @@ pub(super) enum Event {
     Node { node: u16, life: u16, wake: Wake },
     /// A connection's stage ends, if it is still that one.
     Stage { place: u32, turn: u32 },
+    /// A distributor's message reaches the dispatcher, if its node still lives the same life.
+    Asked { node: u16, life: u16 },
+    /// The dispatcher has decided its oldest message.
+    Dispatched,
     /// Somebody comes.
     Arrival,
     /// The fault with this number.
@@ -31,6 +36,7 @@ pub(super) struct Member {
     pub(super) node: Node,
     /// Counts its lives: news of an earlier one are void.
     pub(super) life: u16,
+    pub(super) distributor: Distributor,
     pub(super) meter: NodeMeter,
 }
 
@@ -41,6 +47,7 @@ pub struct Engine<'a> {
     pub(super) desk: Desk,
     pub(super) members: Vec<Member>,
     pub(super) front: Station,
+    pub(super) middle: Middle,
     pub(super) calendar: Calendar<Event>,
     pub(super) agenda: Agenda,
     pub(super) connections: Connections,
@@ -71,8 +78,12 @@ impl<'a> Engine<'a> {
             let spec = Spec { name: format!("node-{number}").into(), weight: 1, capacity: None };
             desk.join(spec, State::Up, Instant::ZERO).expect("there are 65,536 slots");
         }
-        let member =
-            || Member { node: Node::new(setup.node.clone()), life: 0, meter: NodeMeter::default() };
+        let member = || Member {
+            node: Node::new(setup.node.clone()),
+            life: 0,
+            distributor: Distributor::default(),
+            meter: NodeMeter::default(),
+        };
         let warm_at = (setup.warm_up.clamp(0.0, 1.0) * script.connections() as f64) as usize;
         let mut engine = Self {
             setup,
@@ -80,6 +91,7 @@ impl<'a> Engine<'a> {
             desk,
             members: (0..setup.nodes).map(|_| member()).collect(),
             front: Station::default(),
+            middle: Middle::default(),
             calendar: Calendar::default(),
             agenda: Agenda::default(),
             connections: Connections::default(),
@@ -119,6 +131,8 @@ impl<'a> Engine<'a> {
         match event {
             Event::Node { node, life, wake } => self.node_step(node, life, wake),
             Event::Stage { place, turn } => self.stage_over(place, turn),
+            Event::Asked { node, life } => self.asked(node, life),
+            Event::Dispatched => self.dispatched(),
             Event::Arrival => {
                 self.enter();
                 self.expect_arrival();
@@ -165,8 +179,10 @@ impl<'a> Engine<'a> {
         );
         for (place, connection) in self.connections.iter() {
             let held = connection.held.is_some();
-            let outside = matches!(connection.stage, Stage::Accepting | Stage::Stalled);
-            assert!(held != outside, "{place} is {:?}, held: {held}", connection.stage);
+            let outside =
+                matches!(connection.stage, Stage::Switching | Stage::Accepting | Stage::Stalled);
+            let either = connection.stage == Stage::Questioning;
+            assert!(held != outside || either, "{place} is {:?}, held: {held}", connection.stage);
         }
     }
 
@@ -244,8 +260,15 @@ impl<'a> Engine<'a> {
     }
 
     fn begin_measuring(&mut self) {
-        self.meter =
-            Meter { since: self.now, front_busy: self.front.busy(self.now), ..Meter::default() };
+        let (layer4_busy, dispatcher_busy) = self.middle_busy(self.now);
+        (self.middle.questions, self.middle.batches) = (0, 0);
+        self.meter = Meter {
+            since: self.now,
+            front_busy: self.front.busy(self.now),
+            layer4_busy,
+            dispatcher_busy,
+            ..Meter::default()
+        };
         for member in &mut self.members {
             member.meter.begin(self.now);
             member.meter.cpu_before = signed(member.node.cpu().busy(self.now));
@@ -265,6 +288,7 @@ impl<'a> Engine<'a> {
         let idle = nodes.iter().map(|node| node.idle).sum::<f64>() / nodes.len().max(1) as f64;
         let meter = &self.meter;
         let mean_ns = meter.open_ns.checked_div(u128::from(meter.left)).unwrap_or(0);
+        let (layer4, dispatcher) = self.middle_busy(until);
         let front_busy = self.front.busy(until).saturating_sub(meter.front_busy);
         Report {
             span,
@@ -283,6 +307,9 @@ impl<'a> Engine<'a> {
             moved: meter.moved,
             forwarded: meter.forwarded,
             front: front_busy.as_secs_f64() / seconds,
+            layer4: layer4.saturating_sub(meter.layer4_busy).as_secs_f64() / seconds,
+            dispatcher: dispatcher.saturating_sub(meter.dispatcher_busy).as_secs_f64() / seconds,
+            batch_mean: self.middle.questions as f64 / self.middle.batches.max(1) as f64,
             idle,
             imbalance: if open_mean > 0.0 { open_max / open_mean } else { 1.0 },
             nodes,

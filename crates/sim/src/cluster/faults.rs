@@ -21,11 +21,17 @@ impl Engine<'_> {
         member.meter.cpu_before -= signed(member.node.cpu_busy(now));
         member.meter.disk_before -= signed(member.node.disk_busy(now));
         member.node = Node::new(self.setup.node.clone());
+        self.forget_questions(node);
         let served = |(place, connection): (u32, &super::connection::Connection)| {
-            let held = connection.held.as_ref()?;
+            let distributes = self.setup.distributed.is_some()
+                && connection.distributor == node
+                && connection.stage.is_at_distributor();
+            let Some(held) = connection.held.as_ref() else {
+                return distributes.then_some(place);
+            };
             let works = matches!(connection.stage, Stage::Forwarding | Stage::Fetching)
                 && connection.worker == id;
-            (held.holder() == id || works).then_some(place)
+            (held.holder() == id || works || distributes).then_some(place)
         };
         let places: Vec<_> = self.connections.iter().filter_map(served).collect();
         for place in places {
@@ -43,7 +49,7 @@ impl Engine<'_> {
         self.desk.set_state(id, State::Up);
         self.set_limit();
         for place in core::mem::take(&mut self.stalled) {
-            self.hand(place);
+            self.again(place);
         }
         self.fill();
     }
@@ -68,9 +74,18 @@ impl Engine<'_> {
             Loss::Retry => {
                 self.totals.retried += 1;
                 self.release(place, false);
-                self.hand(place);
+                self.again(place);
             }
             Loss::Fail => self.lose(place),
+        }
+    }
+
+    /// A connection that has no node looks for one: with a distributed front-end its client
+    /// connects anew.
+    fn again(&mut self, place: u32) {
+        match &self.setup.distributed {
+            Some(cost) => self.accept_distributed(place, cost),
+            None => self.hand(place),
         }
     }
 

@@ -15,6 +15,9 @@ use policy::{Class, Held, Instant, Outcome, Report, Request, ServerId};
 impl Engine<'_> {
     /// A connection comes to the front-end.
     pub(super) fn accept(&mut self, place: u32) {
+        if let Some(cost) = &self.setup.distributed {
+            return self.accept_distributed(place, cost);
+        }
         if self.setup.front.is_free() {
             return self.hand(place);
         }
@@ -27,7 +30,8 @@ impl Engine<'_> {
     pub(super) fn hand(&mut self, place: u32) {
         let connection = self.connections.get(place);
         let (aim, _) = self.script.aim(connection.at);
-        let request = Request { at: self.now, target: aim.id, class: Class::STATIC, holder: None };
+        let target = self.setup.known_as(aim.id);
+        let request = Request { at: self.now, target, class: Class::STATIC, holder: None };
         let Some((answer, ticket)) = self.desk.assign(&request, &[]) else {
             connection.turn_to(Stage::Stalled);
             self.stalled.push(place);
@@ -36,6 +40,9 @@ impl Engine<'_> {
         connection.held = Some(Held::open(ticket, self.setup.charge));
         self.meter.handed += 1;
         self.opened(answer.server);
+        if self.setup.distributed.is_some() {
+            return self.hand_over(place, answer.server, answer.cache);
+        }
         let connect = match self.setup.mechanism {
             Mechanism::Relaying => Duration::ZERO,
             _ => self.setup.node.cpu.connect,
@@ -52,6 +59,9 @@ impl Engine<'_> {
             let held = connection.held.as_mut().expect("its last request was served");
             held.batch_begin(&mut self.desk, self.now);
         }
+        if self.setup.distributed.is_some() {
+            return self.read_later(place);
+        }
         if self.setup.front.request.is_zero() {
             return self.ask(place);
         }
@@ -64,8 +74,9 @@ impl Engine<'_> {
         let connection = self.connections.get(place);
         let (aim, _) = self.script.aim(connection.at);
         let holder = connection.holder();
+        let target = self.setup.known_as(aim.id);
         let mut request =
-            Request { at: self.now, target: aim.id, class: Class::STATIC, holder: Some(holder) };
+            Request { at: self.now, target, class: Class::STATIC, holder: Some(holder) };
         let mechanism = self.setup.mechanism;
         if matches!(mechanism, Mechanism::SingleHandoff | Mechanism::Splicing) {
             let held = connection.held.as_mut().expect("it has a holder");
@@ -111,7 +122,7 @@ impl Engine<'_> {
     }
 
     /// `server` serves the request to the client, after `connect` for the connection.
-    fn serve(&mut self, place: u32, server: ServerId, connect: Duration, keep: bool) {
+    pub(super) fn serve(&mut self, place: u32, server: ServerId, connect: Duration, keep: bool) {
         let cpu = &self.setup.node.cpu;
         let handling = Handling {
             before: connect + cpu.request,
@@ -251,22 +262,30 @@ impl Engine<'_> {
             return;
         }
         match connection.stage {
+            Stage::Switching => self.reach_distributor(place),
+            Stage::Accepting if self.setup.distributed.is_some() => self.question(place),
             Stage::Accepting => self.hand(place),
+            Stage::Asking if self.setup.asks_dispatcher() => self.question(place),
             Stage::Asking => self.ask(place),
+            Stage::Handing => self.taken_over(place),
             Stage::Forwarding => self.fetch(place),
             Stage::Sending => {
                 let sent = connection.sent;
                 self.replied(place, sent);
             }
             Stage::Passing => self.answered(place, self.now),
-            Stage::Free | Stage::Stalled | Stage::Serving | Stage::Fetching => {
+            Stage::Free
+            | Stage::Stalled
+            | Stage::Questioning
+            | Stage::Serving
+            | Stage::Fetching => {
                 unreachable!("{:?} does not end by itself", connection.stage)
             }
         }
     }
 
     /// The connection enters a stage that ends at `over`.
-    fn wait(&mut self, place: u32, stage: Stage, over: Instant) {
+    pub(super) fn wait(&mut self, place: u32, stage: Stage, over: Instant) {
         let turn = self.connections.get(place).turn_to(stage);
         self.calendar.enter(over, Event::Stage { place, turn });
     }

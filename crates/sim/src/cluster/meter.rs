@@ -85,8 +85,10 @@ pub(super) struct Meter {
     pub(super) left: u64,
     pub(super) open_ns: u128,
     pub(super) delays: Delays,
-    /// What the front-end had been busy at `since`.
+    /// What the front-end, the layer-4 stage and the dispatcher had been busy at `since`.
     pub(super) front_busy: Duration,
+    pub(super) layer4_busy: Duration,
+    pub(super) dispatcher_busy: Duration,
 }
 
 impl Meter {

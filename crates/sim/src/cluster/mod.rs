@@ -14,6 +14,7 @@ mod arrivals;
 mod cache_mirror;
 mod connection;
 pub mod cost;
+mod distributed;
 mod engine;
 mod faults;
 mod journey;

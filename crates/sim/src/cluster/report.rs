@@ -39,6 +39,12 @@ pub struct Report {
     pub forwarded: u64,
     /// Busy share of the front-end's CPU.
     pub front: f64,
+    /// Busy share of the layer-4 stage before a distributed front-end.
+    pub layer4: f64,
+    /// Busy share of the dispatcher of a distributed front-end.
+    pub dispatcher: f64,
+    /// Questions in a message to the dispatcher, on average.
+    pub batch_mean: f64,
     /// Share of the time, of all nodes together, with so few connections that the node counts as
     /// under-utilised.
     pub idle: f64,

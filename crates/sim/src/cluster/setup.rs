@@ -1,9 +1,9 @@
 //! A cluster to be simulated: its nodes, its policy, its mechanism, its front-end.
 
-use super::cost::{FORWARD, ForwardCost, FrontCost, MoveCost};
+use super::cost::{DistributedCost, FORWARD, ForwardCost, FrontCost, MoveCost};
 use super::{Arrivals, CacheMirror, Script};
 use model::{CachePolicy, Config};
-use policy::{Admission, Charge, Instant, Params, Policy};
+use policy::{Admission, Charge, Instant, Params, Policy, TargetId};
 
 /// What becomes of the requests of a connection after the first (USENIX 1999, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +117,9 @@ pub struct Setup {
     pub mechanism: Mechanism,
     /// What the front-end's CPU spends; nothing in the papers' simulators.
     pub front: FrontCost,
+    /// What it costs when the nodes are the front-end together, with a dispatcher (USENIX 2000);
+    /// `None` for a single front-end.
+    pub distributed: Option<DistributedCost>,
     /// What handing a connection on costs the nodes.
     pub moving: MoveCost,
     /// What fetching costs the node that is fetched from.
@@ -153,6 +156,7 @@ impl Setup {
             chooser,
             mechanism: Mechanism::SingleHandoff,
             front: FrontCost::FREE,
+            distributed: None,
             moving: MoveCost::of(&cpu),
             forward: FORWARD,
             arrivals: Arrivals::Closed(limit),
@@ -182,5 +186,16 @@ impl Setup {
     pub fn with_cache(mut self, policy: CachePolicy) -> Self {
         self.node.cache_policy = policy;
         self
+    }
+    /// What the policy knows a target by: with a dispatcher, 32 bits of its hash.
+    #[inline]
+    pub(super) fn known_as(&self, target: TargetId) -> TargetId {
+        if self.distributed.is_some() { TargetId(target.0 & 0xffff_ffff) } else { target }
+    }
+
+    /// Whether later requests are a question to a dispatcher: not where the holder serves all.
+    pub(super) fn asks_dispatcher(&self) -> bool {
+        let sticks = matches!(self.mechanism, Mechanism::SingleHandoff | Mechanism::Splicing);
+        self.distributed.is_some() && !sticks
     }
 }
