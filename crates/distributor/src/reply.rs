@@ -159,26 +159,39 @@ impl Conversation<'_> {
         let large = |length| length >= SPLICE_BYTES_MIN + HEAD_READ_BYTES as u64;
         self.upstream.large = matches!(head.body, Framing::Length(length) if large(length));
         down.set_reply(self.close && !self.upgraded);
-        // A full buffer of a body that goes on: the rest is there already, so let the kernel make
-        // one packet of both.
-        let goes_on = rest.full && !down.ended();
-        let more = goes_on || down.at_last_byte();
-        down.set_corked(goes_on);
         exchange.tally.status = head.status;
-        let count = match client.socket.poll_write(cx, &out, body, more) {
-            Poll::Ready(Ok(count)) => count,
-            Poll::Ready(Err(_)) => {
-                return Err(Failure { reply_begun: true, ..Failure::of(Cause::ClientData) });
-            }
-            Poll::Pending => 0,
-        };
-        down.moved = count as u64;
-        down.owe(&out[count.min(out.len())..]);
-        down.owe(&body[count.saturating_sub(out.len())..]);
+        send_first(&out, body, rest.full, &mut down, cx, client)?;
         worker.recycle(out);
         self.down = Some(down);
         Ok(())
     }
+}
+
+/// Sends a head and what came of the body with it. What the client does not take yet is owed;
+/// `full` says that more is there most likely.
+fn send_first(
+    head: &[u8],
+    body: &[u8],
+    full: bool,
+    down: &mut Pump,
+    cx: &mut Context<'_>,
+    client: &mut Client,
+) -> Result<(), Failure> {
+    // What follows at once, be it the rest or the end, shall go out in one packet with this.
+    let goes_on = full && !down.ended();
+    let more = goes_on || down.at_last_byte();
+    down.set_corked(goes_on);
+    let count = match client.socket.poll_write(cx, head, body, more) {
+        Poll::Ready(Ok(count)) => count,
+        Poll::Ready(Err(_)) => {
+            return Err(Failure { reply_begun: true, ..Failure::of(Cause::ClientData) });
+        }
+        Poll::Pending => 0,
+    };
+    down.moved = count as u64;
+    down.owe(&head[count.min(head.len())..]);
+    down.owe(&body[count.saturating_sub(head.len())..]);
+    Ok(())
 }
 
 /// How a body has to change for a client of this version, whose connection stays open or not.
