@@ -7,5 +7,6 @@ pub mod demo;
 pub mod exit;
 pub mod figures;
 pub mod flags;
+pub mod input;
 pub mod limits;
 pub mod serve;

@@ -19,11 +19,16 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A JSON format: its fields by name, those of inner objects as `outer.inner`.
+/// Fields by their name.
+type Names = &'static [(&'static str, Field)];
+
+/// A JSON format.
 struct Shape {
-    fields: &'static [(&'static str, Field)],
+    fields: Names,
+    /// The object in the object that has fields, too.
+    inner: Option<(&'static str, Names)>,
     habits: Habits,
-    /// Lines with an outer object of this name are surely in this format.
+    /// How sure a line makes that has all that is needed, 0 to 100.
     sure: u8,
 }
 
@@ -45,6 +50,7 @@ const BATON_SHAPE: Shape = Shape {
         ("first_byte_ms", Field::Served(Unit::Millis)),
         ("total_ms", Field::Took(Unit::Millis)),
     ],
+    inner: None,
     habits: AT_START,
     sure: 99,
 };
@@ -62,6 +68,7 @@ const TRAEFIK_SHAPE: Shape = Shape {
         ("OriginDuration", Field::Served(Unit::Nanos)),
         ("ServiceAddr", Field::Server),
     ],
+    inner: None,
     habits: AT_START,
     sure: 99,
 };
@@ -70,15 +77,20 @@ const CADDY_SHAPE: Shape = Shape {
     fields: &[
         ("msg", Field::Event("handled request")),
         ("ts", Field::At),
-        ("request.remote_ip", Field::Client),
-        ("request.client_ip", Field::Client),
-        ("request.method", Field::Method),
-        ("request.host", Field::Site),
-        ("request.uri", Field::Url),
         ("status", Field::Status),
         ("size", Field::Bytes),
         ("duration", Field::Took(Unit::Seconds)),
     ],
+    inner: Some((
+        "request",
+        &[
+            ("remote_ip", Field::Client),
+            ("client_ip", Field::Client),
+            ("method", Field::Method),
+            ("host", Field::Site),
+            ("uri", Field::Url),
+        ],
+    )),
     habits: Habits { at_end: true, ..AT_START },
     sure: 99,
 };
@@ -101,12 +113,13 @@ const ENVOY_SHAPE: Shape = Shape {
         ("x-envoy-upstream-service-time", Field::Served(Unit::Millis)),
         ("upstream_host", Field::Server),
     ],
+    inner: None,
     habits: AT_START,
     sure: 98,
 };
 
 const NGINX_SHAPE: Shape =
-    Shape { fields: VARIABLES, habits: Habits { at_end: true, ..AT_START }, sure: 95 };
+    Shape { fields: VARIABLES, inner: None, habits: Habits { at_end: true, ..AT_START }, sure: 95 };
 
 pub(super) const BATON: Format = Format {
     name: "baton-json",
@@ -153,8 +166,9 @@ impl Parse for Objects {
         let mut draft = Draft::default();
         let mut found = Ok(());
         let object = Object {
-            outer: "",
             fields: self.shape.fields,
+            inner: self.shape.inner,
+            outer: true,
             draft: &mut draft,
             calendar: &mut self.calendar,
             found: &mut found,
@@ -183,39 +197,13 @@ impl Parse for Objects {
 
 /// One object of a line, its values on their way into a draft.
 struct Object<'d, 'a> {
-    /// The name of this object with a point behind it; empty for the line itself.
-    outer: &'static str,
-    fields: &'static [(&'static str, Field)],
+    fields: Names,
+    inner: Option<(&'static str, Names)>,
+    /// This is the line itself.
+    outer: bool,
     draft: &'d mut Draft<'a>,
     calendar: &'d mut Calendar,
     found: &'d mut Result<(), Cause>,
-}
-
-/// What the name of a value asks for.
-enum Wanted {
-    Nothing,
-    Value(Field),
-    Inner(&'static str),
-}
-
-impl Object<'_, '_> {
-    fn wanted(&self, name: &str) -> Wanted {
-        for &(path, field) in self.fields {
-            let Some(rest) = path.strip_prefix(self.outer) else { continue };
-            // Most names differ in their first byte: no call of memcmp for those.
-            if rest.as_bytes().first() != name.as_bytes().first() {
-                continue;
-            }
-            if rest == name {
-                return Wanted::Value(field);
-            }
-            let inner = rest.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-            if inner && self.outer.is_empty() {
-                return Wanted::Inner(&path[..=name.len()]);
-            }
-        }
-        Wanted::Nothing
-    }
 }
 
 impl<'a> DeserializeSeed<'a> for Object<'_, 'a> {
@@ -235,22 +223,21 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
 
     fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
         while let Some(name) = map.next_key_seed(Text)? {
-            match self.wanted(&name) {
-                Wanted::Nothing => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-                Wanted::Value(field) => {
-                    let value = plain(map.next_value::<&'a RawValue>()?);
-                    let set = value.and_then(|value| self.draft.set(field, value, self.calendar));
-                    *self.found = (*self.found).and(set);
-                }
-                Wanted::Inner(outer) => map.next_value_seed(Object {
-                    outer,
-                    fields: self.fields,
+            if let Some(&(_, field)) = self.fields.iter().find(|(known, _)| *known == name) {
+                let value = plain(map.next_value::<&'a RawValue>()?);
+                let set = value.and_then(|value| self.draft.set(field, value, self.calendar));
+                *self.found = (*self.found).and(set);
+            } else if let Some((_, fields)) = self.inner.filter(|(known, _)| *known == name) {
+                map.next_value_seed(Object {
+                    fields,
+                    inner: None,
+                    outer: false,
                     draft: self.draft,
                     calendar: self.calendar,
                     found: self.found,
-                })?,
+                })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
             }
         }
         Ok(())
@@ -258,7 +245,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
 
     // An inner object may be something else in another program's log: then it says nothing.
     fn visit_seq<S: SeqAccess<'a>>(self, mut seq: S) -> Result<(), S::Error> {
-        if self.outer.is_empty() {
+        if self.outer {
             return Err(S::Error::invalid_type(Unexpected::Seq, &self));
         }
         while seq.next_element::<IgnoredAny>()?.is_some() {}

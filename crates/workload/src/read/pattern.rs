@@ -225,7 +225,9 @@ impl Piece {
     }
 }
 
-/// `starts_with`, for texts of which most have no byte or one: no call of memcmp.
+/// `starts_with`, for texts of which most have no byte or one. A call of memcmp costs more than the
+/// comparison, and far more for nothing: glibc's AVX-512 form loads from the dangling address of an
+/// empty slice under a mask, and the processor takes its slow path for the suppressed fault.
 fn begins(text: &[u8], start: &[u8]) -> bool {
     text.len() >= start.len() && text.iter().zip(start).all(|(left, right)| left == right)
 }
