@@ -3,7 +3,7 @@
 use crate::config::{Config, Diagnosis, Flag, LoadError, Loaded};
 use crate::exit::{Exit, Outcome, colour, say};
 use crate::flags::Run;
-use crate::serve;
+use crate::serve::{self, Wrong};
 use std::io;
 
 /// Serves with a configuration of file and flags; SIGHUP reads the file again.
@@ -24,14 +24,22 @@ pub fn run(args: &Run) -> Outcome {
         None => "command line".to_owned(),
     };
     serve::run(config, &source, || {
-        let loaded = read().map_err(|error| match error {
-            LoadError::Invalid(diagnosis) => diagnosis.human(false),
-            other => other.to_string(),
-        })?;
+        let loaded = read().map_err(|error| wrong(&error))?;
         show(&loaded.warnings, false);
         Ok(loaded.config)
     })?;
     Ok(Exit::Done)
+}
+
+/// The first mistake in one line, and all of them at length.
+fn wrong(error: &LoadError) -> Wrong {
+    let text = error.to_string();
+    let message = text.lines().next().unwrap_or_default().to_owned();
+    let diagnosis = match error {
+        LoadError::Invalid(diagnosis) => diagnosis.human(false),
+        _ => String::new(),
+    };
+    Wrong { message, diagnosis }
 }
 
 fn load(args: &Run, flags: &[Flag]) -> Result<Loaded, LoadError> {

@@ -71,7 +71,11 @@ impl Builder<'_> {
         let Some(server) = servers.iter().find(below) else { return };
         let (name, most) = (&server.name, server.max_inflight.unwrap_or(0));
         let place = given.iter().find(|entry| entry.key == "t_high");
-        let place = place.map(|entry| entry.place.clone());
+        let place = place.map(|entry| entry.place.clone()).or_else(|| {
+            let own = self.document.many("server").into_iter().find(|table| table.name == *name);
+            let own = own.filter(|table| table.is_set("max_inflight"));
+            own.unwrap_or_else(|| self.document.one("queue")).place("max_inflight")
+        });
         let message = format!(
             "t_high is {high}, but server {name} is full at {most}: before that the policy never \
              moves targets away from it"

@@ -38,6 +38,15 @@ pub struct Service {
     source: String,
 }
 
+/// Why a new configuration cannot be taken over.
+#[derive(Clone, Debug)]
+pub struct Wrong {
+    /// In one line.
+    pub message: String,
+    /// At length, where there is more to say.
+    pub diagnosis: String,
+}
+
 /// What is listened on, and the listeners there ever were.
 #[derive(Default)]
 struct Doors {
@@ -120,9 +129,11 @@ impl Service {
     }
 
     /// Notes that a new configuration was found to be wrong: the old one stays in force.
-    pub fn refuse(&self, diagnosis: &str) {
-        say(format_args!("the configuration is not valid\n{}", diagnosis.trim_end()));
-        let message = diagnosis.lines().next().unwrap_or("it is wrong").to_owned();
+    pub fn refuse(&self, wrong: &Wrong) {
+        let Wrong { message, diagnosis } = wrong.clone();
+        if !diagnosis.is_empty() {
+            say(format_args!("the configuration is not valid\n{}", diagnosis.trim_end()));
+        }
         self.glass.reloaded(false, &message);
         self.supervisor.note(Event {
             subject: format!("configuration {}", self.source),

@@ -1,6 +1,6 @@
 //! A switch in the foreground: signals until the end.
 
-use super::Service;
+use super::{Service, Wrong};
 use crate::config::Config;
 use anyhow::{Context, Result};
 use distributor::say;
@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub fn run(
     config: Config,
     source: &str,
-    mut again: impl FnMut() -> Result<Config, String>,
+    mut again: impl FnMut() -> Result<Config, Wrong>,
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -74,12 +74,10 @@ pub fn run(
     Ok(())
 }
 
-fn reload(service: &Service, again: &mut impl FnMut() -> Result<Config, String>) {
+fn reload(service: &Service, again: &mut impl FnMut() -> Result<Config, Wrong>) {
     match again() {
         // The service says itself, in one line, what became of it.
         Ok(config) => drop(service.reload(config)),
-        Err(diagnosis) => {
-            service.refuse(&diagnosis);
-        }
+        Err(wrong) => service.refuse(&wrong),
     }
 }

@@ -229,6 +229,8 @@ fn a_wrong_file_changes_nothing_and_says_why() {
         eventually("it is noted", || failed() == count + 1);
         let view = &switch.status()["status"]["config"];
         assert_eq!(view["reload_last"]["ok"], false, "{view}");
+        let message = view["reload_last"]["message"].as_str().unwrap();
+        assert!(message.starts_with(|c: char| c.is_ascii_graphic()), "a sentence: {message:?}");
         assert_eq!(switch.client().get("/").text(), "a");
     }
     std::fs::remove_file(switch.path("baton.toml")).unwrap();
