@@ -1,5 +1,5 @@
-//! Promise: each request is one line of the access log, with the decision and how it ended; and what
-//! the switch says of itself has its time.
+//! Promise: each request is one line of the access log, with the decision and how it ended; and
+//! what the switch says of itself has its time.
 
 use crate::running::{Baton, config};
 use crate::server::Server;
