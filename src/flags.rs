@@ -4,8 +4,10 @@
 //! that the same mistake gets the same answer.
 
 mod figures;
+mod sim;
 
 pub use figures::{Claims, Effort, Figures};
+pub use sim::{Sim, SimCosts, TimesFrom};
 
 use crate::config::Flag;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -51,6 +53,8 @@ pub enum Command {
     Policies(Policies),
     /// Replay a real trace under several policies and compare them
     Demo(Demo),
+    /// Play an access log to clusters on paper: what would another policy, or more servers, bring?
+    Sim(Box<Sim>),
     /// Make the papers' figures again with the simulator
     Figures(Figures),
     /// Say which claims of the papers the simulator reproduces
@@ -371,6 +375,11 @@ pub struct Man {
     /// The page to print: `baton`, or a subcommand; all are listed without one
     #[arg(value_name = "PAGE")]
     pub page: Option<String>,
+}
+
+fn span(text: &str) -> Result<std::time::Duration, String> {
+    let units = "write a span of time with a unit, such as 20ms";
+    crate::config::span(text).ok_or_else(|| units.to_owned())
 }
 
 fn size(text: &str) -> Result<u64, String> {

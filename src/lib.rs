@@ -10,3 +10,4 @@ pub mod flags;
 pub mod input;
 pub mod limits;
 pub mod serve;
+pub mod whatif;

@@ -2,7 +2,7 @@
 
 use baton::commands::{
     check, completions, demo, explain, figures, man, origin, policies, run as serve, schema,
-    servers, status,
+    servers, sim, status,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
@@ -23,6 +23,7 @@ fn run(command: Command) -> Outcome {
         Command::Undrain(args) => servers::drain(&args, false),
         Command::Weight(args) => servers::weight(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Figures(args) => figures::figures(&args),
         Command::Claims(args) => figures::claims(&args),
         Command::Origin(args) => origin::run(&args),

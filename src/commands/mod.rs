@@ -11,4 +11,5 @@ pub mod policies;
 pub mod run;
 pub mod schema;
 pub mod servers;
+pub mod sim;
 pub mod status;

@@ -34,3 +34,4 @@ pub use ready::Config;
 pub(crate) use rule_table::rule_label;
 pub use source::{Place, Source, Spot};
 pub use units::size;
+pub(crate) use units::span;

@@ -176,7 +176,7 @@ impl Run {
     pub fn memory_bytes(&self) -> usize {
         let table = self.desk.policy().gauges().targets * size_of::<[u64; 6]>();
         let caches: usize = self.servers.iter().map(Server::memory_bytes).sum();
-        caches + table + self.copies.memory_bytes()
+        caches + table + self.copies.memory_bytes() + self.holders.memory_bytes()
     }
 
     /// Asks who serves, and lets that server serve.

@@ -1,0 +1,121 @@
+//! `baton sim`: an access log, played to clusters on paper.
+
+use crate::exit::{self, Exit, Outcome, say};
+use crate::flags::Sim;
+use crate::whatif::{self, Bar, Logs, Plan, Study, Wrong, advice};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::rc::Rc;
+use std::thread;
+
+/// Plays the logs to every cluster that is asked for, and says what came of it.
+///
+/// # Errors
+/// When a log or the configuration cannot be read, or a report cannot be written.
+pub fn run(args: &Sim) -> Outcome {
+    match compare(args) {
+        Ok(exit) => Ok(exit),
+        Err(error) => match error.downcast_ref::<Wrong>() {
+            Some(Wrong::Usage(message)) => exit::usage(message),
+            Some(Wrong::Log(message)) => {
+                say(format_args!("baton: {message}"));
+                Ok(Exit::Invalid)
+            }
+            None => Err(error),
+        },
+    }
+}
+
+fn compare(args: &Sim) -> Outcome {
+    let plan = Plan::new(args)?;
+    let bar = Rc::new(Progress::new());
+    let note = Rc::clone(&bar);
+    let mut logs =
+        Logs::new(&args.logs, args.format.as_deref(), Box::new(move |text| note.say(text)))?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.map_or(cores, usize::from);
+    let study = whatif::play(&plan, &mut logs, threads, bar.as_ref())?;
+    bar.bar.finish_and_clear();
+    rejects(&study);
+    if let Some(path) = &args.html {
+        let page = whatif::page(&study);
+        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        say(format_args!("report: {}", path.display()));
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", whatif::json(&study, args.live))?;
+    } else if args.csv {
+        out.write_all(whatif::csv(&study).as_bytes())?;
+    } else {
+        out.write_all(whatif::table(&study).as_bytes())?;
+        out.write_all(advice::text(&advice::advice(&study)).as_bytes())?;
+        if args.live {
+            out.write_all(whatif::live(&study).as_bytes())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Says which lines were passed over, and why.
+fn rejects(study: &Study) {
+    for log in &study.logs {
+        let count = log.tally.rejects();
+        if count == 0 {
+            continue;
+        }
+        let share = 100.0 * count as f64 / log.tally.lines.max(1) as f64;
+        let lines = log.tally.lines;
+        say(format_args!("{}: {count} of {lines} lines ({share:.2} %) are no requests:", log.name));
+        for (cause, count) in &log.tally.rejected {
+            say(format_args!("  {count:>8} {cause}"));
+        }
+        for one in log.tally.examples.iter().take(3) {
+            say(format_args!("  line {}: {}: {}", one.line, one.cause, one.excerpt));
+        }
+    }
+    if study.survey.late > 0 {
+        say(format_args!(
+            "{} requests were logged much later than they came, and are played late",
+            study.survey.late
+        ));
+    }
+}
+
+/// Progress for people: on a terminal only.
+struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        if !io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let style = "{bar:30} {bytes}/{total_bytes} of the log, {eta} left: {msg}";
+        let style = ProgressStyle::with_template(style);
+        Self { bar: bar.with_style(style.expect("the template is valid")) }
+    }
+
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| say(text));
+    }
+}
+
+impl Bar for Progress {
+    fn read(&self, bytes: u64, of: Option<u64>, (done, all): (usize, usize)) {
+        match of {
+            Some(of) => self.bar.set_length(of.max(bytes)),
+            None => self.bar.set_length(bytes),
+        }
+        self.bar.set_position(bytes);
+        if done > 0 {
+            self.bar.set_message(format!("{done} of {all} runs are done"));
+        } else {
+            self.bar.set_message(format!("{all} runs"));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! One cluster of the comparison: what its runs, one for each seed, come to together.
+
+use sim::replay::{Histogram, Outcome, Strain};
+use sim::stats::Estimate;
+use std::time::Duration;
+
+/// A policy with so many servers of so much cache.
+pub struct Cell {
+    /// The policy's name.
+    pub policy: &'static str,
+    /// How many servers.
+    pub servers: u16,
+    /// The cache of each, in bytes.
+    pub cache_bytes: u64,
+    /// What came of each seed's run.
+    pub outcomes: Vec<Outcome>,
+    /// What they come to.
+    pub figures: Figures,
+}
+
+/// Figures with their 95 % intervals over the seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Answered requests per second.
+    pub throughput_rps: Estimate,
+    /// Requests per second that the busiest CPU or disk could do.
+    pub capacity_rps: Estimate,
+    /// Share of requests answered from caches.
+    pub hit_ratio: Estimate,
+    /// Share of bytes answered from caches.
+    pub byte_hit_ratio: Estimate,
+    /// Median latency, in milliseconds.
+    pub p50_ms: Estimate,
+    /// Latency that nine in ten did not exceed, in milliseconds.
+    pub p90_ms: Estimate,
+    /// Latency that 99 in a hundred did not exceed, in milliseconds.
+    pub p99_ms: Estimate,
+    /// Mean load of the busiest server over the mean of all.
+    pub imbalance: Estimate,
+    /// Targets in more than one cache at the end.
+    pub replicated: Estimate,
+    /// Work given to the busiest CPU or disk, in parts of what it can do.
+    pub work: Estimate,
+    /// Requests turned away.
+    pub refused: Estimate,
+    /// Whether the servers could do what came: the worst of all seeds.
+    pub strain: Strain,
+}
+
+impl Cell {
+    /// What the runs come to; there is at least one.
+    pub fn new(
+        policy: &'static str,
+        servers: u16,
+        cache_bytes: u64,
+        outcomes: Vec<Outcome>,
+    ) -> Self {
+        let of = |value: &dyn Fn(&Outcome) -> f64| {
+            Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>())
+        };
+        let latency = |quantile: f64| of(&move |outcome| ms(outcome.latency.quantile(quantile)));
+        let figures = Figures {
+            throughput_rps: of(&Outcome::throughput_rps),
+            capacity_rps: of(&Outcome::capacity_rps),
+            hit_ratio: of(&Outcome::hit_ratio),
+            byte_hit_ratio: of(&Outcome::byte_hit_ratio),
+            p50_ms: latency(0.5),
+            p90_ms: latency(0.9),
+            p99_ms: latency(0.99),
+            imbalance: of(&Outcome::imbalance),
+            replicated: of(&|outcome| outcome.replicated.0 as f64),
+            work: of(&Outcome::work),
+            refused: of(&|outcome| outcome.refused as f64),
+            strain: outcomes.iter().map(Outcome::strain).fold(Strain::None, worse),
+        };
+        Self { policy, servers, cache_bytes, outcomes, figures }
+    }
+
+    /// Whether the cluster cannot do what the log asks for.
+    pub fn overloaded(&self) -> bool {
+        self.figures.strain == Strain::Lasting
+    }
+
+    /// Decisions by reason, all seeds together.
+    pub fn whys(&self) -> Vec<u64> {
+        let mut sum = vec![0; policy::Why::ALL.len()];
+        for outcome in &self.outcomes {
+            for (sum, count) in sum.iter_mut().zip(&outcome.whys) {
+                *sum += count;
+            }
+        }
+        sum
+    }
+
+    /// The latencies of all seeds.
+    pub fn latency(&self) -> Histogram {
+        let mut all = Histogram::default();
+        self.outcomes.iter().for_each(|outcome| all.merge(&outcome.latency));
+        all
+    }
+
+    /// Requests of the busiest server over the mean of all.
+    pub(super) fn busiest_requests(&self) -> f64 {
+        let share = |outcome: &Outcome| {
+            let most = outcome.servers.iter().map(|server| server.requests).max().unwrap_or(0);
+            most as f64 * outcome.servers.len() as f64 / outcome.requests.max(1) as f64
+        };
+        self.outcomes.iter().map(share).sum::<f64>() / self.outcomes.len() as f64
+    }
+
+    /// Share of requests answered from caches in the second half of the log, when caches have had
+    /// time to fill.
+    pub fn settled_hit_ratio(&self) -> f64 {
+        let (mut hits, mut requests) = (0, 0);
+        for outcome in &self.outcomes {
+            for slice in &outcome.slices[outcome.slices.len() / 2..] {
+                hits += slice.hits;
+                requests += slice.requests;
+            }
+        }
+        hits as f64 / requests.max(1) as f64
+    }
+
+    /// The ratio of a figure to that of `other`, seed by seed: both saw the same arrivals.
+    pub fn ratio(&self, other: &Self, figure: impl Fn(&Outcome) -> f64) -> Estimate {
+        let pairs = self.outcomes.iter().zip(&other.outcomes);
+        let ratios: Vec<f64> =
+            pairs.map(|(one, other)| figure(one) / figure(other).max(1e-12)).collect();
+        Estimate::of(&ratios)
+    }
+
+    /// In how many of the log's parts its hit ratio was above that of `other`, and how many there
+    /// are in which it differs.
+    pub fn parts_won(&self, other: &Self) -> (usize, usize) {
+        let (Some(one), Some(other)) = (self.outcomes.first(), other.outcomes.first()) else {
+            return (0, 0);
+        };
+        let pairs =
+            one.slices.iter().zip(&other.slices).filter(|(one, other)| one.hits != other.hits);
+        let won = pairs.clone().filter(|(one, other)| one.hit_ratio() > other.hit_ratio());
+        (won.count(), pairs.count())
+    }
+}
+
+fn worse(one: Strain, other: Strain) -> Strain {
+    match (one, other) {
+        (Strain::Lasting, _) | (_, Strain::Lasting) => Strain::Lasting,
+        (Strain::Passing(a), Strain::Passing(b)) => Strain::Passing(a.max(b)),
+        (Strain::Passing(share), _) | (_, Strain::Passing(share)) => Strain::Passing(share),
+        _ => Strain::None,
+    }
+}
+
+/// A span in milliseconds.
+pub(super) fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}

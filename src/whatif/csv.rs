@@ -1,0 +1,60 @@
+//! The comparison as comma-separated values: a row for each cluster.
+
+use super::cell::Cell;
+use super::study::Study;
+use sim::replay::Strain;
+use std::fmt::Write;
+
+/// Names of the columns, units last.
+const HEADER: &str = "policy,servers,cache_bytes,seeds,requests,throughput_rps,\
+throughput_rps_half,capacity_rps,capacity_rps_half,hit_ratio,hit_ratio_half,byte_hit_ratio,\
+p50_ms,p90_ms,p99_ms,p99_ms_half,imbalance,replicated_targets,work,refused,strain";
+
+/// A header and the rows.
+pub fn csv(study: &Study) -> String {
+    let mut out = format!("{HEADER}\n");
+    for cell in &study.cells {
+        row(&mut out, cell);
+    }
+    out
+}
+
+fn row(out: &mut String, cell: &Cell) {
+    let figures = &cell.figures;
+    let requests = cell.outcomes.first().map_or(0, |outcome| outcome.requests);
+    let half = |value: f64| if value.is_finite() { format!("{value:.6}") } else { String::new() };
+    let _ = writeln!(
+        out,
+        "{},{},{},{},{requests},{:.3},{},{:.3},{},{:.6},{},{:.6},{:.4},{:.4},{:.4},{},{:.4},{:.1},\
+         {:.6},{:.1},{}",
+        cell.policy,
+        cell.servers,
+        cell.cache_bytes,
+        cell.outcomes.len(),
+        figures.throughput_rps.mean,
+        half(figures.throughput_rps.half_width),
+        figures.capacity_rps.mean,
+        half(figures.capacity_rps.half_width),
+        figures.hit_ratio.mean,
+        half(figures.hit_ratio.half_width),
+        figures.byte_hit_ratio.mean,
+        figures.p50_ms.mean,
+        figures.p90_ms.mean,
+        figures.p99_ms.mean,
+        half(figures.p99_ms.half_width),
+        figures.imbalance.mean,
+        figures.replicated.mean,
+        figures.work.mean,
+        figures.refused.mean,
+        strain(cell),
+    );
+}
+
+/// Whether the cluster could do what came, in one word.
+pub(super) fn strain(cell: &Cell) -> &'static str {
+    match cell.figures.strain {
+        Strain::None => "none",
+        Strain::Passing(_) => "passing",
+        Strain::Lasting => "lasting",
+    }
+}

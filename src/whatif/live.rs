@@ -1,0 +1,130 @@
+//! What the log itself measured, beside what a simulated cluster gives for it.
+
+use super::cell::Cell;
+use super::study::Study;
+use super::words;
+use sim::replay::Histogram;
+use std::fmt::Write;
+use std::time::Duration;
+use workload::Ask;
+
+/// Replies that must have a figure before it is compared.
+const KNOWN_MIN: u64 = 100;
+
+/// What a log measured.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The times of replies: the server's where the log tells it apart, else the client's.
+    pub times: Histogram,
+    /// Requests of which it says whether a cache had it, and those that one had.
+    pub judged: u64,
+    /// See [`Measured::judged`].
+    pub hits: u64,
+    /// Requests by server.
+    pub servers: Vec<u64>,
+}
+
+/// A figure that both have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What it is.
+    pub name: &'static str,
+    /// What the log says.
+    pub logged: f64,
+    /// What the simulated cluster gives.
+    pub simulated: f64,
+    /// Whether the error is a difference rather than a ratio.
+    pub difference: bool,
+}
+
+impl Measured {
+    pub(super) fn count(&mut self, ask: &Ask) {
+        if let Some(took) = ask.served().or(ask.took()) {
+            self.times.count(took.as_nanos() as u64);
+        }
+        if let Some(hit) = ask.hit() {
+            self.judged += 1;
+            self.hits += u64::from(hit);
+        }
+        if let Some(server) = ask.server() {
+            let at = server as usize;
+            if at >= self.servers.len() {
+                self.servers.resize(at + 1, 0);
+            }
+            self.servers[at] += 1;
+        }
+    }
+
+    /// Requests of the busiest server over the mean of all that the log names.
+    fn imbalance(&self) -> Option<f64> {
+        let all: u64 = self.servers.iter().sum();
+        let most = self.servers.iter().max()?;
+        let mean = all as f64 / self.servers.len() as f64;
+        (self.servers.len() > 1 && all >= KNOWN_MIN).then(|| *most as f64 / mean)
+    }
+
+    /// Every figure that the log has, beside that of a cluster. Times in milliseconds.
+    pub fn compare(&self, cell: &Cell) -> Vec<Comparison> {
+        let mut found = Vec::new();
+        let mut add = |name, logged, simulated, difference| {
+            found.push(Comparison { name, logged, simulated, difference });
+        };
+        if self.judged >= KNOWN_MIN {
+            let logged = 100.0 * self.hits as f64 / self.judged as f64;
+            add("hit ratio, %", logged, 100.0 * cell.figures.hit_ratio.mean, true);
+        }
+        if self.times.total() >= KNOWN_MIN {
+            let ms = |span: Duration| span.as_secs_f64() * 1e3;
+            let simulated = [cell.figures.p50_ms, cell.figures.p90_ms, cell.figures.p99_ms];
+            for ((name, quantile), simulated) in
+                [("p50, ms", 0.5), ("p90, ms", 0.9), ("p99, ms", 0.99)].into_iter().zip(simulated)
+            {
+                add(name, ms(self.times.quantile(quantile)), simulated.mean, false);
+            }
+        }
+        if let Some(logged) = self.imbalance() {
+            add("busiest server's requests over the mean", logged, cell.busiest_requests(), false);
+        }
+        found
+    }
+}
+
+impl Comparison {
+    /// By how much the simulation is off: in percent of the logged figure, or for shares in points.
+    pub fn error(&self) -> f64 {
+        if self.difference {
+            return self.simulated - self.logged;
+        }
+        100.0 * (self.simulated / self.logged.max(1e-9) - 1.0)
+    }
+}
+
+/// Each cluster beside what was logged.
+pub fn text(study: &Study) -> String {
+    let (measured, cells) = (&study.survey.measured, &study.cells);
+    let mut out = String::from("\nBeside what the log itself measured:\n");
+    let before = out.len();
+    for cell in cells {
+        for one in measured.compare(cell) {
+            let unit = if one.difference { "points" } else { "%" };
+            let _ = writeln!(
+                out,
+                "  {:<30} {:<42} logged {:>10.2}  simulated {:>10.2}  error {:+.1} {unit}",
+                format!("{}, {} x {}", cell.policy, cell.servers, words::size(cell.cache_bytes)),
+                one.name,
+                one.logged,
+                one.simulated,
+                one.error()
+            );
+        }
+    }
+    if out.len() == before {
+        out.push_str("  nothing: it has neither times nor cache status nor servers.\n");
+    } else {
+        out.push_str(
+            "  The cluster that ran when the log was written is the one to look at. Logged times \
+             have the\n  queues of that time in them.\n",
+        );
+    }
+    out
+}

@@ -1,0 +1,45 @@
+//! "What if": an access log, played to clusters on paper.
+//!
+//! The way of a question: the command line becomes a [`Plan`]; the log is read once and each of its
+//! requests becomes a demand ([`feed`]); every cluster of the plan is fed on some thread
+//! ([`running`]); what came of them is a [`Study`], which is shown as a table, with a piece of
+//! advice ([`advice`]), or written as JSON, CSV or one HTML page.
+
+pub mod advice;
+mod cell;
+mod csv;
+mod feed;
+mod json;
+mod live;
+mod logs;
+mod page;
+mod plan;
+mod plot;
+mod running;
+mod study;
+mod survey;
+mod table;
+mod words;
+
+pub use cell::{Cell, Figures};
+pub use csv::csv;
+pub use json::json;
+pub use live::{Measured, text as live};
+pub use logs::Logs;
+pub use page::page;
+pub use plan::{Choice, Plan};
+pub use running::{Bar, play};
+pub use study::Study;
+pub use survey::{Hot, Survey};
+pub use table::table;
+
+/// Why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Wrong {
+    /// A word on the command line means nothing.
+    #[error("{0}")]
+    Usage(String),
+    /// The log has nothing to be played.
+    #[error("{0}")]
+    Log(String),
+}

@@ -1,0 +1,291 @@
+//! What is to be compared: the command line as ready values.
+
+use super::Wrong;
+use crate::config::{Config, Flag, span};
+use crate::flags::{Sim, TimesFrom};
+use anyhow::Result;
+use policy::{Class, Entry, POLICIES, Params};
+use rules::Rules;
+use sim::replay::{Costs, Pace, Times};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Clusters in one comparison, seeds included: more is a mistake rather than a wish.
+const RUNS_MAX: usize = 20_000;
+
+/// Servers of a cluster.
+const SERVERS_MAX: u16 = 1024;
+
+/// A policy with its parameters.
+#[derive(Clone)]
+pub struct Choice {
+    /// Its row.
+    pub entry: &'static Entry,
+    /// Its parameters.
+    pub params: Params,
+}
+
+/// Everything that is to be compared, and how.
+pub struct Plan {
+    /// In the order given.
+    pub policies: Vec<Choice>,
+    /// Numbers of servers, ascending.
+    pub servers: Vec<u16>,
+    /// Sizes of caches in bytes, ascending.
+    pub caches: Vec<u64>,
+    /// What a full cache gives up.
+    pub cache_policy: model::CachePolicy,
+    /// Repetitions.
+    pub seeds: u16,
+    /// What requests cost, before the log has been looked at.
+    pub costs: Costs,
+    /// The name of the costs.
+    pub costs_name: String,
+    /// Whether the log's own times are used.
+    pub times: TimesFrom,
+    /// See [`sim::replay::Setup`].
+    pub cores: u16,
+    /// See [`sim::replay::Setup`].
+    pub disks: u16,
+    /// When requests come.
+    pub pace: Pace,
+    /// What gives requests their class and target.
+    pub rules: Option<Arc<Rules>>,
+}
+
+impl Plan {
+    /// What the command line asks for.
+    ///
+    /// # Errors
+    /// [`Wrong::Usage`] for a word that means nothing, and those of the configuration.
+    pub fn new(args: &Sim) -> Result<Self> {
+        let configured = match &args.rules {
+            Some(path) => Some(Config::load(path, &[])?.config),
+            None => None,
+        };
+        let rules = configured.as_ref().map(|config| Arc::clone(&config.rules));
+        let servers = servers(&args.servers)?;
+        let caches: Vec<u64> =
+            args.cache.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        let policies = policies(args, configured.as_ref())?;
+        let runs = policies.len() * servers.len() * caches.len() * usize::from(args.seeds);
+        if runs > RUNS_MAX {
+            let message = format!("that would be {runs} runs, more than {RUNS_MAX}: ask for less");
+            return Err(Wrong::Usage(message).into());
+        }
+        Ok(Self {
+            policies,
+            servers,
+            caches,
+            cache_policy: named("cache policy", &model::CachePolicy::ALL, &args.cache_policy)?,
+            seeds: args.seeds,
+            costs: costs(args, rules.as_deref())?,
+            costs_name: args.costs.costs.clone(),
+            times: args.costs.times,
+            cores: args.costs.cores,
+            disks: args.costs.disks,
+            pace: pace(args)?,
+            rules,
+        })
+    }
+
+    /// How many clusters there are, seeds not counted.
+    pub fn cells(&self) -> usize {
+        self.policies.len() * self.servers.len() * self.caches.len()
+    }
+}
+
+fn pace(args: &Sim) -> Result<Pace> {
+    if let Some(limit) = args.closed {
+        let limit = limit.map(|limit| limit as usize);
+        if limit == Some(0) {
+            return Err(
+                Wrong::Usage("--closed 0 would let nothing in; give at least 1".into()).into()
+            );
+        }
+        return Ok(Pace::Closed { limit });
+    }
+    if !(args.speed.is_finite() && (1e-6..=1e6).contains(&args.speed)) {
+        let message = format!("--speed {} is no factor; give 0.000001 to 1000000", args.speed);
+        return Err(Wrong::Usage(message).into());
+    }
+    Ok(Pace::Open { speed: args.speed })
+}
+
+/// `2,5..7/1,8..64`: numbers and ranges. A range doubles from its beginning, its end included, or
+/// goes on by the step behind the slash.
+fn servers(text: &str) -> Result<Vec<u16>> {
+    let mut found = BTreeSet::new();
+    let wrong = |part: &str| {
+        Wrong::Usage(format!("{part:?} is no number of servers; write 8, a list, 2..16 or 2..16/2"))
+    };
+    for part in text.split(',').map(str::trim) {
+        let number = |text: &str| {
+            let number = text.trim().parse::<u16>().ok();
+            number.filter(|number| (1..=SERVERS_MAX).contains(number)).ok_or_else(|| wrong(part))
+        };
+        let Some((from, to)) = part.split_once("..") else {
+            found.insert(number(part)?);
+            continue;
+        };
+        let (to, step) = match to.split_once('/') {
+            Some((to, step)) => (to, Some(number(step)?)),
+            None => (to, None),
+        };
+        let (from, to) = (number(from)?, number(to.trim_start_matches('='))?);
+        if from > to {
+            return Err(wrong(part).into());
+        }
+        let mut next = Some(from);
+        while let Some(count) = next.filter(|count| *count <= to) {
+            found.insert(count);
+            next = count.checked_add(step.unwrap_or(count));
+        }
+        found.insert(to);
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The policies, each checked by the configuration itself, so that a mistake is shown as it is there.
+fn policies(args: &Sim, configured: Option<&Config>) -> Result<Vec<Choice>> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in args.policy.iter().map(|name| name.trim()) {
+        if name == "all" {
+            names.extend(POLICIES.iter().map(|entry| entry.name));
+        } else {
+            names.push(name);
+        }
+    }
+    let mut choices: Vec<Choice> = Vec::new();
+    for name in names {
+        let choice = choice(name, args, configured)?;
+        if choices.iter().all(|known| known.entry.name != choice.entry.name) {
+            choices.push(choice);
+        }
+    }
+    Ok(choices)
+}
+
+fn choice(name: &str, args: &Sim, configured: Option<&Config>) -> Result<Choice> {
+    let entry = policy::entry(name);
+    let mine = configured.map(|config| &config.policy);
+    if let (Some(entry), Some(mine), true) = (entry, mine, args.set.is_empty())
+        && mine.entry.name == entry.name
+    {
+        return Ok(Choice { entry, params: mine.params.clone() });
+    }
+    let mut flags = vec![
+        Flag::Listen("127.0.0.1:1".to_owned()),
+        Flag::Server("s1=127.0.0.1:1".to_owned()),
+        Flag::Policy(name.to_owned()),
+    ];
+    let declares = |entry: &Entry, key: &str| entry.params.iter().any(|param| param.name == key);
+    for set in &args.set {
+        let key = set.split('=').next().unwrap_or("").trim().trim_start_matches("policy.");
+        let known = POLICIES.iter().any(|other| declares(other, key));
+        // A parameter of some policy is no mistake for the others that are compared with it.
+        if entry.is_none_or(|entry| declares(entry, key)) || !known {
+            flags.push(Flag::Set(set.clone()));
+        }
+    }
+    let config = Config::from_flags(&flags)?.config;
+    Ok(Choice { entry: config.policy.entry, params: config.policy.params })
+}
+
+fn costs(args: &Sim, rules: Option<&Rules>) -> Result<Costs> {
+    let mut services = model::Services::default();
+    for text in &args.costs.demand {
+        let (class, service) = demand(text, rules).map_err(Wrong::Usage)?;
+        services.set(class, service);
+    }
+    Ok(Costs {
+        cpu: named("cost set", &model::CpuCost::SETS, &args.costs.costs)?,
+        disk: model::DiskCost::ASPLOS,
+        hit: args.costs.hit,
+        miss: args.costs.miss,
+        services,
+        times: Times::Costs,
+    })
+}
+
+/// `CLASS=cpu:5ms,disk:40ms,cacheable:0.3`: a class, and what its requests cost beyond a file.
+fn demand(text: &str, rules: Option<&Rules>) -> Result<(Class, model::Service), String> {
+    let help = "write CLASS=cpu:5ms,disk:40ms,cacheable:0.3";
+    let (name, parts) = text.split_once('=').ok_or_else(|| format!("{text:?}: {help}"))?;
+    let none = Rules::none();
+    let classes = rules.unwrap_or(&none).classes();
+    let class = classes.class(name).ok_or_else(|| {
+        let known: Vec<&str> = classes.iter().collect();
+        format!("there is no class {name:?}; there are {}", known.join(", "))
+    })?;
+    let mut service = model::Service::STATIC;
+    for part in parts.split(',') {
+        let (key, value) = part.split_once(':').ok_or_else(|| format!("{part:?}: {help}"))?;
+        let time = || span(value).ok_or_else(|| format!("{value:?} is no span; {help}"));
+        match key.trim() {
+            "cpu" => service.cpu = time()?,
+            "cpu_per_kib" => service.cpu_kib = time()?,
+            "disk" => {
+                service.disk = time()?;
+                service.reads = false;
+            }
+            "cacheable" => {
+                let share = value.trim().parse::<f64>().ok();
+                let share = share.filter(|share| (0.0..=1.0).contains(share));
+                service.cacheable = share.ok_or_else(|| format!("{value:?}: give 0 to 1"))?;
+            }
+            _ => return Err(format!("{key:?}: {help} (or cpu_per_kib)")),
+        }
+    }
+    Ok((class, service))
+}
+
+fn named<T: Copy>(what: &str, rows: &[(&str, T)], name: &str) -> Result<T> {
+    let known = rows.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+        Wrong::Usage(format!("there is no {what} {name}; known: {}", names.join(", "))).into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn ranges_of_servers_double_or_step() {
+        let table: [(&str, &[u16]); 7] = [
+            ("8", &[8]),
+            ("2..16", &[2, 4, 8, 16]),
+            ("3..10", &[3, 6, 10]),
+            ("2..5/1", &[2, 3, 4, 5]),
+            ("2..=6/3", &[2, 5, 6]),
+            ("16, 1,4", &[1, 4, 16]),
+            ("1024", &[1024]),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(servers(text).unwrap(), wanted, "{text}");
+        }
+        for text in ["", "0", "x", "5..2", "2..", "..3", "2..8/0", "1025", "2,,3"] {
+            let error = servers(text).unwrap_err();
+            assert!(error.downcast_ref::<Wrong>().is_some(), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_class_costs_what_the_command_line_says() {
+        let (class, service) = demand("disk=disk:40ms,cpu:5ms", None).unwrap();
+        assert_eq!(class, Class::DISK);
+        assert_eq!(
+            (service.cpu, service.disk),
+            (Duration::from_millis(5), Duration::from_millis(40))
+        );
+        assert!(!service.reads, "what a query reads is in its time");
+        for text in
+            ["disk", "none=cpu:1ms", "disk=cpu", "disk=cpu:1", "disk=x:1ms", "disk=cacheable:2"]
+        {
+            assert!(demand(text, None).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Feeding every cluster from one reading of the log, on all cores.
+//!
+//! This thread reads; each of the others has clusters of its own and plays them whatever is read.
+//! Between them are channels of few chunks, so memory does not depend on the length of the log. What
+//! grows is what clusters know of targets: when that becomes too much, the last clusters are put
+//! off, and the log is read again for them.
+
+use super::Wrong;
+use super::cell::Cell;
+use super::feed::{Feeder, Learnt};
+use super::logs::Logs;
+use super::plan::Plan;
+use super::study::Study;
+use super::survey::{Hot, Survey};
+use anyhow::Result;
+use sim::replay::{Demand, Outcome, Run, Setup};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Chunks on their way to a thread.
+const CHUNKS_WAITING: usize = 4;
+
+/// Memory that all clusters together may take before some are put off, in bytes.
+const MEMORY_MAX_BYTES: usize = 1 << 30;
+
+/// Where the first seed is; any number, so that it is the same for everybody.
+const SEED: u64 = 1;
+
+/// Takes note of progress, for people.
+pub trait Bar {
+    /// So much of the log has been read, of so much, where that is known, in bytes; for so many of
+    /// all clusters.
+    fn read(&self, bytes: u64, of: Option<u64>, clusters: (usize, usize));
+}
+
+/// What goes to the threads.
+enum Part {
+    Demands(Arc<[Demand]>),
+    End(Arc<[Hot]>),
+}
+
+/// A cluster by its number among the runs.
+struct Job {
+    number: usize,
+    run: Run,
+}
+
+/// Plays the logs to every cluster of the plan.
+///
+/// # Errors
+/// When a log cannot be read, or is not what is needed: [`Wrong`].
+pub fn play(plan: &Plan, logs: &mut Logs, threads: usize, bar: &dyn Bar) -> Result<Study> {
+    let runs = plan.cells() * usize::from(plan.seeds);
+    let mut waiting: Vec<usize> = (0..runs).collect();
+    let mut outcomes: Vec<Option<Outcome>> = (0..runs).map(|_| None).collect();
+    let mut first: Option<Pass> = None;
+    while !waiting.is_empty() {
+        if first.is_some() {
+            logs.again()?;
+        }
+        let done = runs - waiting.len();
+        let batch = std::mem::take(&mut waiting);
+        let said = (done, runs);
+        let pass = pass(plan, logs, batch, threads, &|bytes, of| bar.read(bytes, of, said))?;
+        let progressed = !pass.outcomes.is_empty();
+        waiting.extend(&pass.put_off);
+        waiting.sort_unstable();
+        let mut pass = pass;
+        for (number, outcome) in pass.outcomes.drain(..) {
+            outcomes[number] = Some(outcome);
+        }
+        assert!(progressed, "a thread never puts off its last cluster");
+        first.get_or_insert(pass);
+    }
+    let pass = first.ok_or_else(|| Wrong::Usage("there is nothing to compare".into()))?;
+    let mut outcomes = outcomes.into_iter().flatten();
+    let mut cells = Vec::new();
+    for (policy, servers, cache_bytes) in grid(plan) {
+        let of_seeds: Vec<_> = outcomes.by_ref().take(plan.seeds.into()).collect();
+        cells.push(Cell::new(plan.policies[policy].entry.name, servers, cache_bytes, of_seeds));
+    }
+    Ok(Study {
+        logs: logs.read(),
+        survey: pass.survey,
+        hot: pass.hot,
+        learnt: pass.learnt,
+        policies: plan.policies.iter().map(|choice| choice.entry.name).collect(),
+        servers: plan.servers.clone(),
+        caches: plan.caches.clone(),
+        cache_policy: plan.cache_policy,
+        seeds: plan.seeds,
+        costs: plan.costs.clone(),
+        costs_name: plan.costs_name.clone(),
+        lanes: (plan.cores, plan.disks),
+        pace: plan.pace,
+        cells,
+    })
+}
+
+/// Every cluster: policy, servers, cache.
+fn grid(plan: &Plan) -> impl Iterator<Item = (usize, u16, u64)> {
+    let policies = 0..plan.policies.len();
+    let servers = move |cache: u64| plan.servers.iter().map(move |servers| (*servers, cache));
+    let cells = plan.caches.iter().flat_map(move |cache| servers(*cache));
+    cells.flat_map(move |(servers, cache)| policies.clone().map(move |at| (at, servers, cache)))
+}
+
+/// What one reading of the log gave.
+struct Pass {
+    survey: Survey,
+    hot: Vec<Hot>,
+    learnt: Learnt,
+    outcomes: Vec<(usize, Outcome)>,
+    put_off: Vec<usize>,
+}
+
+fn pass(
+    plan: &Plan,
+    logs: &mut Logs,
+    batch: Vec<usize>,
+    threads: usize,
+    read: &dyn Fn(u64, Option<u64>),
+) -> Result<Pass> {
+    if !logs.advance()? {
+        return Err(Wrong::Log(logs.unusable()).into());
+    }
+    let (mut feeder, learnt) = Feeder::new(plan, logs.asks(), logs.intake())?;
+    let setups = setups(plan, &learnt);
+    let threads = threads.clamp(1, batch.len());
+    let can_repeat = logs.can_repeat();
+    thread::scope(|scope| {
+        let mut hands = Vec::new();
+        for hand in 0..threads {
+            // Neighbours differ in their policy only: dealt out in turn, threads have equal work.
+            let jobs: Vec<Job> = batch
+                .iter()
+                .skip(hand)
+                .step_by(threads)
+                .map(|number| Job { number: *number, run: Run::new(&setups[*number]) })
+                .collect();
+            let (give, take) = sync_channel(CHUNKS_WAITING);
+            let memory_max = if can_repeat { MEMORY_MAX_BYTES / threads } else { usize::MAX };
+            hands.push((give, scope.spawn(move || work(&take, jobs, memory_max))));
+        }
+        let tell = |part: &dyn Fn() -> Part, hands: &[(SyncSender<Part>, _)]| {
+            for (give, _) in hands {
+                // A thread that is gone has panicked, which joining it tells.
+                let _gone = give.send(part());
+            }
+        };
+        loop {
+            let demands = feeder.demands(logs.asks(), &logs.intake().targets, false);
+            tell(&|| Part::Demands(Arc::clone(&demands)), &hands);
+            read(logs.bytes_read(), logs.bytes());
+            if !logs.advance()? {
+                break;
+            }
+        }
+        let demands = feeder.demands(&[], &logs.intake().targets, true);
+        tell(&|| Part::Demands(Arc::clone(&demands)), &hands);
+        let hot = feeder.survey.hottest(|url| logs.url(url));
+        let shared: Arc<[Hot]> = hot.as_slice().into();
+        tell(&|| Part::End(Arc::clone(&shared)), &hands);
+        let mut survey = feeder.survey;
+        survey.clients = logs.intake().clients.len() as u64;
+        survey.late = logs.late();
+        let (mut outcomes, mut put_off) = (Vec::new(), Vec::new());
+        for (give, hand) in hands {
+            drop(give);
+            let (done, later) =
+                hand.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            outcomes.extend(done);
+            put_off.extend(later);
+        }
+        Ok(Pass { survey, hot, learnt, outcomes, put_off })
+    })
+}
+
+/// Plays everything that comes to its clusters. Gives what came of them, and those put off.
+fn work(
+    take: &Receiver<Part>,
+    mut jobs: Vec<Job>,
+    memory_max: usize,
+) -> (Vec<(usize, Outcome)>, Vec<usize>) {
+    let mut put_off = Vec::new();
+    while let Ok(part) = take.recv() {
+        match part {
+            Part::Demands(demands) => {
+                jobs.iter_mut().for_each(|job| job.run.feed(&demands));
+                let mut memory: usize = jobs.iter().map(|job| job.run.memory_bytes()).sum();
+                while memory > memory_max && jobs.len() > 1 {
+                    let last = jobs.pop().expect("there are several");
+                    memory -= last.run.memory_bytes();
+                    put_off.push(last.number);
+                }
+            }
+            Part::End(hot) => {
+                let targets: Vec<u32> = hot.iter().map(|hot| hot.target).collect();
+                let ended = jobs.into_iter().map(|job| (job.number, job.run.finish(&targets)));
+                return (ended.collect(), put_off);
+            }
+        }
+    }
+    // The reader failed; it has the reason.
+    (Vec::new(), put_off)
+}
+
+/// Every run of the plan, those of one cluster beside each other.
+fn setups(plan: &Plan, learnt: &Learnt) -> Vec<Setup> {
+    let of_cell = |(policy, servers, cache_bytes): (usize, u16, u64)| {
+        (0..u64::from(plan.seeds)).map(move |seed| Setup {
+            policy: plan.policies[policy].entry,
+            params: plan.policies[policy].params.clone(),
+            servers,
+            cache_bytes,
+            cache_policy: plan.cache_policy,
+            cores: plan.cores,
+            disks: plan.disks,
+            pace: plan.pace,
+            grain: learnt.grain,
+            seed: SEED + seed,
+        })
+    };
+    grid(plan).flat_map(of_cell).collect()
+}

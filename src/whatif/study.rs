@@ -1,0 +1,62 @@
+//! What a comparison gave: the log, what was learnt of it, and every cluster.
+
+use super::cell::Cell;
+use super::feed::Learnt;
+use super::logs::Read;
+use super::survey::{Hot, Survey};
+use model::CachePolicy;
+use sim::replay::{Costs, Pace};
+
+/// What a comparison gave.
+pub struct Study {
+    /// The logs, as they were read.
+    pub logs: Vec<Read>,
+    /// What they are together.
+    pub survey: Survey,
+    /// The targets asked for most.
+    pub hot: Vec<Hot>,
+    /// What was learnt from the beginning.
+    pub learnt: Learnt,
+    /// Policies, in the order given.
+    pub policies: Vec<&'static str>,
+    /// Numbers of servers, ascending.
+    pub servers: Vec<u16>,
+    /// Sizes of caches, ascending.
+    pub caches: Vec<u64>,
+    /// What a full cache gives up.
+    pub cache_policy: CachePolicy,
+    /// Repetitions.
+    pub seeds: u16,
+    /// What requests cost.
+    pub costs: Costs,
+    /// The name of the costs.
+    pub costs_name: String,
+    /// Cores and disks of each server.
+    pub lanes: (u16, u16),
+    /// When requests came.
+    pub pace: Pace,
+    /// By cache, then number of servers, then policy.
+    pub cells: Vec<Cell>,
+}
+
+impl Study {
+    /// The cluster of a policy with so many servers of so much cache.
+    pub fn cell(&self, policy: &str, servers: u16, cache_bytes: u64) -> Option<&Cell> {
+        self.cells.iter().find(|cell| {
+            cell.policy == policy && cell.servers == servers && cell.cache_bytes == cache_bytes
+        })
+    }
+
+    /// Whether arrivals waited for answers.
+    pub fn closed(&self) -> bool {
+        matches!(self.pace, Pace::Closed { .. })
+    }
+
+    /// Requests per second that the clusters were asked for; nothing in a closed loop.
+    pub fn rate_rps(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Open { speed } => Some(self.survey.rate_rps() * speed),
+            Pace::Closed { .. } => None,
+        }
+    }
+}
