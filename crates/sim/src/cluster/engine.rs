@@ -53,7 +53,7 @@ pub struct Engine<'a> {
     pub(super) connections: Connections,
     /// The connection of the script that enters next.
     pub(super) next: usize,
-    /// How many may be open at once.
+    /// How many may be open at once, where one enters as another leaves.
     pub(super) limit: usize,
     /// Places of connections that no node is up for.
     pub(super) stalled: Vec<u32>,
@@ -228,7 +228,8 @@ impl<'a> Engine<'a> {
             Arrivals::Closed(Limit::Admission(admission)) => {
                 (admission.limit(cluster).0 / Load::ONE.0) as usize
             }
-            Arrivals::Poisson(_) | Arrivals::Every(_) => usize::MAX,
+            // Who leaves makes no room for anybody.
+            Arrivals::Poisson(_) | Arrivals::Every(_) => 0,
         };
     }
 
