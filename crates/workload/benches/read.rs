@@ -50,8 +50,9 @@ fn haproxy() -> Vec<u8> {
         let _ = write!(
             log,
             "May 17 10:05:03 lb1 haproxy[14389]: 10.1.{}.{}:33317 \
-             [17/May/2015:{:02}:{:02}:{:02}.125] web-in app/web{} 0/0/1/69/109 200 {bytes} - - ---- \
-             12/10/3/1/0 0/0 {{www.example.org}} {{}} \"GET /articles/{url}/index.html HTTP/1.1\"",
+             [17/May/2015:{:02}:{:02}:{:02}.125] web-in app/web{} 0/0/1/69/109 200 {bytes} - - \
+             ---- 12/10/3/1/0 0/0 {{www.example.org}} {{}} \
+             \"GET /articles/{url}/index.html HTTP/1.1\"",
             client / 250,
             client % 250,
             second / 3600,

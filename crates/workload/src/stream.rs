@@ -2,10 +2,10 @@
 //!
 //! Whoever simulates a log needs no text of a request but its target's, once. So an [`Intake`]
 //! turns records into [`Ask`]s, plain numbers of 32 bytes, and keeps what the numbers stand for: a
-//! [`Catalogue`] of targets with their sizes, clients and servers as [`Names`]. What then to do with
-//! the asks is a choice of memory: a [`Compact`] holds them all (10 million in 320 MB), [`Chunks`]
-//! holds some tens of thousands while it reads the log once. Both give them in order of time, which
-//! a log is not: servers write a line when a request ends.
+//! [`Catalogue`] of targets with their sizes, clients and servers as [`Names`]. What then to do
+//! with the asks is a choice of memory: a [`Compact`] holds them all (10 million in 320 MB),
+//! [`Chunks`] holds two chunks while it reads the log once. Both give them in order of time, which
+//! a log is not in: servers write a line when a request ends.
 
 use crate::names::{Catalogue, Names};
 use crate::read::{Reader, Tally};
@@ -83,10 +83,8 @@ fn span(us: u32) -> Option<Duration> {
 }
 
 fn span_us(span: Option<Duration>) -> u32 {
-    let known = |span: Duration| {
-        u32::try_from(span.as_micros()).map_or(NO_SPAN - 1, |us| us.min(NO_SPAN - 1))
-    };
-    span.map_or(NO_SPAN, known)
+    let longest = u128::from(NO_SPAN - 1);
+    span.map_or(NO_SPAN, |span| span.as_micros().min(longest) as u32)
 }
 
 /// What the numbers in [`Ask`]s stand for.
@@ -186,11 +184,12 @@ pub struct Chunks<'a> {
     intake: Intake,
     shared: Vec<u8>,
     asks: Vec<Ask>,
+    /// Where in `asks` those begin that were given out last, and how many they are.
+    start: usize,
     given: usize,
     last_us: i64,
     late: u64,
     ended: bool,
-    full: bool,
 }
 
 impl<'a> Chunks<'a> {
@@ -203,12 +202,20 @@ impl<'a> Chunks<'a> {
         chunk: usize,
         intake: Intake,
     ) -> Self {
-        let (asks, chunk) = (Vec::new(), chunk.max(1));
-        let reader = Reader::new(parser);
-        let shared = Vec::new();
-        let site = site.into();
-        let (given, last_us, late, ended, full) = (0, i64::MIN, 0, false, false);
-        Self { reader, input, site, chunk, intake, shared, asks, given, last_us, late, ended, full }
+        Self {
+            reader: Reader::new(parser),
+            input,
+            site: site.into(),
+            chunk: chunk.max(1),
+            intake,
+            shared: Vec::new(),
+            asks: Vec::new(),
+            start: 0,
+            given: 0,
+            last_us: i64::MIN,
+            late: 0,
+            ended: false,
+        }
     }
 
     /// The next chunk; empty at the end.
@@ -216,10 +223,31 @@ impl<'a> Chunks<'a> {
     /// # Errors
     /// Those of the input; [`Full`] as an error of kind `OutOfMemory`.
     pub fn advance(&mut self) -> io::Result<&[Ask]> {
-        self.asks.drain(..self.given);
+        self.start += self.given;
+        self.given = 0;
+        if !self.ended && self.asks.len() - self.start < 2 * self.chunk {
+            self.asks.drain(..std::mem::take(&mut self.start));
+            self.fill()?;
+            self.asks.sort_by_key(|ask| ask.at_us);
+        }
+        let held = self.asks.len() - self.start;
+        self.given = if self.ended { held } else { held - self.chunk }.min(self.chunk);
+        let given = &mut self.asks[self.start..self.start + self.given];
+        for ask in &mut *given {
+            if ask.at_us < self.last_us {
+                ask.at_us = self.last_us;
+                self.late += 1;
+            }
+            self.last_us = ask.at_us;
+        }
+        Ok(given)
+    }
+
+    /// Reads until there are two chunks, or the log ends.
+    fn fill(&mut self) -> io::Result<()> {
+        let mut full = false;
         while !self.ended && self.asks.len() < 2 * self.chunk {
             let (intake, asks, site) = (&mut self.intake, &mut self.asks, &self.site);
-            let mut full = false;
             let more =
                 self.reader.part(&mut self.input, &mut self.shared, &mut |record| match intake
                     .ask(site, record)
@@ -227,23 +255,9 @@ impl<'a> Chunks<'a> {
                     Ok(ask) => asks.push(ask),
                     Err(Full) => full = true,
                 })?;
-            self.full |= full;
             self.ended = !more;
         }
-        if self.full {
-            return Err(io::Error::new(io::ErrorKind::OutOfMemory, Full));
-        }
-        self.asks.sort_by_key(|ask| ask.at_us);
-        self.given = if self.ended { self.asks.len() } else { self.asks.len() - self.chunk };
-        self.given = self.given.min(self.chunk);
-        for ask in &mut self.asks[..self.given] {
-            if ask.at_us < self.last_us {
-                ask.at_us = self.last_us;
-                self.late += 1;
-            }
-            self.last_us = ask.at_us;
-        }
-        Ok(&self.asks[..self.given])
+        if full { Err(io::Error::new(io::ErrorKind::OutOfMemory, Full)) } else { Ok(()) }
     }
 
     /// What the numbers given out so far stand for.

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// Mutations of each corpus file.
 const MUTATIONS: usize = 1000;
 
+/// Mutations of each format's table: each is read in every format, in three ways.
+const MUTATIONS_OF_TABLES: usize = 40;
+
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
     let files = std::fs::read_dir(folder).expect("the corpus is part of the repository");
@@ -17,6 +20,15 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     paths.sort();
     assert!(paths.len() >= 3, "the corpus of {name} is there");
     paths.iter().map(|path| std::fs::read(path).expect("corpus files are readable")).collect()
+}
+
+/// The tables of the formats (`formats.rs`): their verdicts and remarks are bad lines here.
+fn tables() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats");
+    let table = |format: &workload::Format| {
+        std::fs::read(folder.join(format!("{}.txt", format.name))).expect("each format has one")
+    };
+    workload::FORMATS.iter().map(table).collect()
 }
 
 /// Bytes on which the formats turn.
@@ -41,29 +53,39 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-fn run(name: &str) {
+fn run(seeds: Vec<Vec<u8>>, mutations: usize, check: impl Fn(&[u8])) {
     let mut dice = Dice::new(1);
-    for seed in corpus(name) {
-        check::log(name, &seed);
-        for _ in 0..MUTATIONS {
+    for seed in seeds {
+        check(&seed);
+        for _ in 0..mutations {
             let mut bytes = seed.clone();
             mutate(&mut bytes, &mut dice);
-            check::log(name, &bytes);
+            check(&bytes);
         }
     }
 }
 
 #[test]
 fn any_bytes_as_a_common_log_are_counted_or_understood() {
-    run("clf");
+    run(corpus("clf"), MUTATIONS, |bytes| check::log("clf", bytes));
 }
 
 #[test]
 fn any_bytes_as_an_epa_log_are_counted_or_understood() {
-    run("epa");
+    run(corpus("epa"), MUTATIONS, |bytes| check::log("epa", bytes));
 }
 
 #[test]
 fn any_bytes_as_our_own_trace_are_counted_or_understood() {
-    run("baton");
+    run(corpus("baton"), MUTATIONS, |bytes| check::log("baton", bytes));
+}
+
+#[test]
+fn any_bytes_in_any_format_are_counted_or_understood() {
+    run(tables(), MUTATIONS_OF_TABLES, check::any);
+}
+
+#[test]
+fn any_bytes_as_a_format_of_ones_own_are_refused_or_understood() {
+    run(corpus("pattern"), MUTATIONS, check::pattern);
 }

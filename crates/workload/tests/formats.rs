@@ -64,28 +64,20 @@ fn clock(local_ms: i64) -> String {
 
 fn show(record: &Record<'_>) -> String {
     let Record { at, site, client, method, url, status, bytes, .. } = record;
-    let ahead = at.ahead_s / 60;
-    let mut out =
-        format!("= {} {ahead:+} {client} {method} {url} {status} {bytes}", clock(at.local_ms));
-    if !site.is_empty() {
-        write!(out, " site={site}").unwrap();
-    }
-    if let Some(size) = record.size {
-        write!(out, " size={size}").unwrap();
-    }
-    let ms = |span: Duration| span.as_nanos() as f64 / 1e6;
-    if let Some(took) = record.took {
-        write!(out, " took={}ms", ms(took)).unwrap();
-    }
-    if let Some(served) = record.served {
-        write!(out, " served={}ms", ms(served)).unwrap();
-    }
-    if let Some(server) = &record.server {
-        write!(out, " server={server}").unwrap();
-    }
-    if let Some(hit) = record.hit {
-        write!(out, " hit={hit}").unwrap();
-    }
+    let (clock, ahead) = (clock(at.local_ms), at.ahead_s / 60);
+    let mut out = format!("= {clock} {ahead:+} {client} {method} {url} {status} {bytes}");
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            out += &format!(" {name}={value}");
+        }
+    };
+    let ms = |span: Duration| format!("{}ms", span.as_nanos() as f64 / 1e6);
+    add("site", (!site.is_empty()).then(|| site.to_string()));
+    add("size", record.size.map(|size| size.to_string()));
+    add("took", record.took.map(ms));
+    add("served", record.served.map(ms));
+    add("server", record.server.as_ref().map(ToString::to_string));
+    add("hit", record.hit.map(|hit| hit.to_string()));
     out
 }
 
@@ -178,13 +170,17 @@ fn by(pattern: &str, line: &str) -> String {
 fn a_format_of_ones_own_is_understood_in_the_words_of_three_servers() {
     let cases = [
         (
-            r#"$remote_addr|$time_iso8601|$request_method $scheme://$host$request_uri|$status|$body_bytes_sent|$request_time|$upstream_cache_status"#,
+            "$remote_addr|$time_iso8601|$request_method $scheme://$host$request_uri|$status|\
+             $body_bytes_sent|$request_time|$upstream_cache_status",
             "10.0.0.1|2024-11-12T08:30:11+00:00|GET https://example.org/a?b|200|5|0.250|HIT",
-            "= 2024-11-12T08:30:10.750 +0 10.0.0.1 GET /a?b 200 5 site=example.org took=250ms hit=true",
+            "= 2024-11-12T08:30:10.750 +0 10.0.0.1 GET /a?b 200 5 site=example.org took=250ms \
+             hit=true",
         ),
         (
-            "log_format timed '$remote_addr [$time_local] '\n '\"$request\" ${status} $upstream_addr $odd';",
-            "10.0.0.1 [12/Nov/2024:08:30:11 +0000] \"GET /a HTTP/1.1\" 200 10.1.0.1:80, 10.1.0.2:80 x",
+            "log_format timed '$remote_addr [$time_local] '\n \
+             '\"$request\" ${status} $upstream_addr $odd';",
+            "10.0.0.1 [12/Nov/2024:08:30:11 +0000] \"GET /a HTTP/1.1\" 200 10.1.0.1:80, \
+             10.1.0.2:80 x",
             "= 2024-11-12T08:30:11.000 +0 10.0.0.1 GET /a 200 0 server=10.1.0.2:80",
         ),
         (
@@ -193,14 +189,15 @@ fn a_format_of_ones_own_is_understood_in_the_words_of_three_servers() {
             "= 1970-01-01T00:00:00.000 +0 - GET /a?b=c 404 0",
         ),
         (
-            r#"LogFormat "%v %h %l %u %t \"%r\" %>s %b \"%{Referer}i\" %D %{ms}T" timed"#,
-            "example.org 10.0.0.1 - - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 - \"-\" 2500 3",
-            "= 2024-11-12T08:30:11.000 +60 10.0.0.1 GET /a 200 0 site=example.org took=5.5ms",
+            r#"LogFormat "%v %h %l %u %t \"%r\" %>s %b \"%{Referer}i\" %D" timed"#,
+            "example.org 10.0.0.1 - - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 - \
+             \"-\" 2500",
+            "= 2024-11-12T08:30:11.000 +60 10.0.0.1 GET /a 200 0 site=example.org took=2.5ms",
         ),
         (
-            r#"%{%d/%b/%Y:%H:%M:%S}t %m %U%q %400,501{User-agent}i %>s 100%% %O %{Host}i"#,
-            "12/Nov/2024:08:30:11 PUT /a?b=c - 201 100% 17 example.org",
-            "= 2024-11-12T08:30:11.000 +0 - PUT /a?b=c 201 17 site=example.org",
+            "%{%d/%b/%Y:%H:%M:%S}t %m %U%q %400,501{User-agent}i %>s 100%% %O %{Host}i %{ms}T",
+            "12/Nov/2024:08:30:11 PUT /a?b=c - 201 100% 17 example.org 3",
+            "= 2024-11-12T08:30:11.000 +0 - PUT /a?b=c 201 17 site=example.org took=3ms",
         ),
         (
             "%START_TIME(%s.%3f)% %REQ(:METHOD)% %REQ(:PATH):30% %RESPONSE_CODE% %DURATION%\\n",

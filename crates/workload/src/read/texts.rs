@@ -131,7 +131,7 @@ pub(super) const NGINX_UPSTREAM: Format = Format {
 
 pub(super) const NGINX_MAIN: Format = Format {
     name: "nginx-main",
-    about: "the format `main` of the nginx.conf that ships: combined with \"$http_x_forwarded_for\"",
+    about: "nginx.conf's own format `main`: combined with \"$http_x_forwarded_for\"",
     parser: || row(common!(r#" "$r" "$agent" "$http_x_forwarded_for""#), &[], AT_END, |_| 97),
 };
 
@@ -146,7 +146,7 @@ pub(super) const NGINX_NAMED: Format = Format {
 
 pub(super) const NGINX_INGRESS: Format = Format {
     name: "nginx-ingress",
-    about: "the default of Kubernetes' ingress-nginx: combined, lengths, times, upstreams, request id",
+    about: "the default of Kubernetes' ingress-nginx: combined, times, upstreams, request id",
     parser: || {
         let text = common!(r#" "$r" "$agent" $length $request_time [$name] [$other] "#);
         let end = "$upstream_addr $upstream_length $upstream_response_time $upstream_status $id";

@@ -1,9 +1,9 @@
 //! Logs that begin by naming their columns: W3C Extended Log Format, as Amazon CloudFront and
 //! Microsoft IIS write it.
 //!
-//! Hallam-Baker, Behlendorf: *Extended Log File Format*, W3C Working Draft WD-logfile-960323. A line
-//! `#Fields:` names the columns of what follows, blanks or tabs part them, "-" is nothing, and other
-//! lines with "#" are remarks. Times are UTC and, says the draft, in seconds; IIS writes
+//! Hallam-Baker, Behlendorf: *Extended Log File Format*, W3C Working Draft WD-logfile-960323. A
+//! line `#Fields:` names the columns of what follows, blanks or tabs part them, "-" is nothing, and
+//! other lines with "#" are remarks. Times are UTC and, says the draft, in seconds; IIS writes
 //! milliseconds and says who it is in `#Software:`.
 
 use super::field::{Draft, Field, Habits};
