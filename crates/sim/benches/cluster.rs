@@ -42,6 +42,11 @@ fn script(per_connection: usize) -> Script {
 }
 
 fn measure(name: &str, setup: &Setup, script: &Script) {
+    // `cargo bench -p sim --bench cluster -- NAME` measures what has NAME in its name.
+    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    if wanted.is_some_and(|word| !name.contains(&word)) {
+        return;
+    }
     let mut rates: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let began = Instant::now();

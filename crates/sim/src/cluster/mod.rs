@@ -19,6 +19,7 @@ mod engine;
 mod faults;
 mod journey;
 mod meter;
+pub mod points;
 mod report;
 mod script;
 mod setup;

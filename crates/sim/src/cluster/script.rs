@@ -1,6 +1,6 @@
 //! What is asked of a cluster: connections, one after the other, each with its batches.
 
-use policy::TargetId;
+use policy::{Dice, TargetId};
 use workload::{Sessions, Trace};
 
 /// Marks the first request of a batch.
@@ -78,6 +78,29 @@ impl Script {
         if end > self.ends.last().copied().unwrap_or(0) {
             self.ends.push(end);
         }
+    }
+
+    /// The same with a `share` (0 to 1) of the requests after each connection's first exchanged at
+    /// random: what a connection asks for then belongs to its page only as far as the rest goes.
+    /// Every target is asked for as often as before, and connections are as long.
+    #[must_use]
+    pub fn strayed(mut self, share: f64, seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let mut places: Vec<u32> = Vec::new();
+        for number in 0..self.connections() {
+            let (start, end) = self.connection(number);
+            places.extend((start + 1..end).filter(|_| dice.unit() < share));
+        }
+        // Fisher and Yates over the chosen places; marks of batches stay where they are.
+        for last in (1..places.len()).rev() {
+            let (one, other) = (places[last] as usize, places[dice.below(last + 1)] as usize);
+            let exchanged = (self.requests[one] ^ self.requests[other]) & !BATCH;
+            if one != other {
+                self.requests[one] ^= exchanged;
+                self.requests[other] ^= exchanged;
+            }
+        }
+        self
     }
 
     /// The first `connections` of it.
