@@ -4,15 +4,15 @@
 
 use core::time::Duration;
 use std::io;
-use std::net::TcpListener;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
 
-/// Registers a listener with the reactor of this thread, to be told when somebody waits.
-pub(crate) fn readiness(listener: TcpListener) -> io::Result<AsyncFd<TcpListener>> {
-    // SAFETY: a TcpListener owns its descriptor and keeps the same one open until it is dropped,
-    // and the AsyncFd owns the TcpListener.
-    Ok(unsafe { AsyncFd::register(listener) }?)
+/// Registers a descriptor with the reactor of this thread, to be told when there is something to
+/// take from it.
+pub(crate) fn readiness(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an OwnedFd keeps the same descriptor open until it is dropped, and the AsyncFd owns
+    // the OwnedFd.
+    Ok(unsafe { AsyncFd::register(fd) }?)
 }
 
 /// Lets the kernel keep a new connection to itself until its first byte arrives (Linux

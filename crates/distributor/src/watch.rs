@@ -5,13 +5,45 @@
 //! deadline fires up to two ticks late, which does not matter to time-outs of seconds. Scanning
 //! 10,000 cells takes some tens of microseconds per tick.
 
+use crate::sys;
 use core::cell::{Cell, RefCell};
 use core::task::{Context, Waker};
 use core::time::Duration;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use tokio::io::unix::AsyncFd;
 
 /// How often deadlines are looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// What makes the ticks: a timer of the kernel's. A reactor with timers of its own would read the
+/// clock twice whenever it waits.
+pub(crate) struct Ticks(AsyncFd<OwnedFd>);
+
+impl Ticks {
+    /// Starts them, on a thread that has a reactor.
+    pub(crate) fn start() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+        let every = Itimerspec { it_interval: tick, it_value: tick };
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &every)?;
+        Ok(Self(sys::readiness(timer)?))
+    }
+
+    /// Waits for the next one. Those that were missed are not made up for.
+    pub(crate) async fn next(&self) {
+        let mut ready = self.0.readable().await.expect("the reactor outlives its tasks");
+        // It gives how many there were, or that there was none after all: no matter.
+        let _count = rustix::io::read(&self.0, &mut [0; 8]);
+        ready.clear_ready();
+    }
+}
 
 /// One task's deadline.
 #[derive(Default)]

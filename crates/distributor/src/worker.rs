@@ -10,7 +10,7 @@ use crate::pool::Pool;
 use crate::say::say;
 use crate::shared::{Entrance, Live, Shared};
 use crate::sys;
-use crate::watch::{TICK, Watches};
+use crate::watch::{Ticks, Watches};
 use core::cell::{Cell, RefCell};
 use policy::Dice;
 use rustix::io::Errno;
@@ -245,7 +245,7 @@ impl Drop for Presence {
 
 struct Door {
     entrance: Arc<Entrance>,
-    listener: Rc<AsyncFd<TcpListener>>,
+    listener: Rc<AsyncFd<OwnedFd>>,
     task: JoinHandle<()>,
 }
 
@@ -255,7 +255,7 @@ impl Door {
         listener: TcpListener,
         worker: &Rc<Worker>,
     ) -> io::Result<Self> {
-        let listener = Rc::new(sys::readiness(listener)?);
+        let listener = Rc::new(sys::readiness(listener.into())?);
         let (way, door, who) = (Arc::clone(&entrance), Rc::clone(&listener), Rc::clone(worker));
         let task = tokio::task::spawn_local(accept(way, door, who));
         Ok(Self { entrance, listener, task })
@@ -271,7 +271,7 @@ impl Door {
     }
 }
 
-async fn accept(entrance: Arc<Entrance>, listener: Rc<AsyncFd<TcpListener>>, worker: Rc<Worker>) {
+async fn accept(entrance: Arc<Entrance>, listener: Rc<AsyncFd<OwnedFd>>, worker: Rc<Worker>) {
     loop {
         while worker.full() {
             worker.turn.notified().await;
@@ -300,7 +300,7 @@ async fn accept(entrance: Arc<Entrance>, listener: Rc<AsyncFd<TcpListener>>, wor
 }
 
 /// A new connection; `None` when nobody waits. An error means that the system is out of something.
-fn accept_one(listener: &AsyncFd<TcpListener>) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
+fn accept_one(listener: &AsyncFd<OwnedFd>) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     loop {
         match rustix::net::acceptfrom_with(listener.get_ref(), flags) {
@@ -324,7 +324,7 @@ fn accept_one(listener: &AsyncFd<TcpListener>) -> io::Result<Option<(OwnedFd, So
 pub(crate) fn run(index: usize, shared: Arc<Shared>, commands: mpsc::UnboundedReceiver<Command>) {
     // A local runtime rather than a LocalSet: waking a task takes one queue instead of two.
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
+        .enable_io()
         .build_local(LocalOptions::default())
         .expect("a thread that could be started can have a reactor");
     runtime.block_on(attend(Rc::new(Worker::new(index, shared)), commands));
@@ -332,12 +332,11 @@ pub(crate) fn run(index: usize, shared: Arc<Shared>, commands: mpsc::UnboundedRe
 
 async fn attend(worker: Rc<Worker>, mut commands: mpsc::UnboundedReceiver<Command>) {
     let mut doors: BTreeMap<SocketAddr, Door> = BTreeMap::new();
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let ticks = Ticks::start().expect("a thread that could be started can have a timer");
     loop {
         let command = tokio::select! {
             command = commands.recv() => command.unwrap_or(Command::Abort),
-            _ = ticks.tick() => { worker.tick(); Command::Nothing }
+            () = ticks.next() => { worker.tick(); Command::Nothing }
             () = worker.turn.notified(), if worker.stopping.get() => Command::Nothing,
         };
         if worker.stopping.get() && worker.clients.get() == 0 {
