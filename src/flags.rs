@@ -4,10 +4,14 @@
 //! that the same mistake gets the same answer.
 
 mod figures;
+mod reference;
 mod sim;
+mod trace;
 
 pub use figures::{Claims, Effort, Figures};
+pub use reference::{Completions, Man, Schema, SchemaFormat};
 pub use sim::{Sim, SimCosts, TimesFrom};
+pub use trace::{Trace, TraceCommand, TraceConvert, TraceFormat, TraceInfo, TraceSynth};
 
 use crate::config::Flag;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -59,6 +63,8 @@ pub enum Command {
     Figures(Figures),
     /// Say which claims of the papers the simulator reproduces
     Claims(Claims),
+    /// Describe, convert and make traces
+    Trace(Trace),
     /// Be an emulated Web server, for demonstrations and experiments
     Origin(Origin),
     /// Print the JSON Schema of the configuration, or its reference
@@ -332,49 +338,6 @@ pub struct Origin {
     /// Its name in Cache-Status and on its status page
     #[arg(long, default_value = "origin")]
     pub name: String,
-}
-
-/// Flags of `baton schema`.
-#[derive(Args, Debug)]
-#[command(after_help = "Example:\n  baton schema > baton.schema.json   # for taplo and editors")]
-pub struct Schema {
-    /// JSON Schema, or the reference as Markdown
-    #[arg(long, value_enum, default_value_t)]
-    pub format: SchemaFormat,
-}
-
-/// Forms of the list of keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum SchemaFormat {
-    /// JSON Schema 2020-12.
-    #[default]
-    Json,
-    /// docs/configuration.md.
-    Markdown,
-}
-
-/// Flags of `baton completions`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Example:
-  baton completions bash > ~/.local/share/bash-completion/completions/baton")]
-pub struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
-}
-
-/// Flags of `baton man`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  baton man                        # the pages there are
-  baton man baton | man -l -       # the program's
-  baton man explain | man -l -     # a subcommand's")]
-pub struct Man {
-    /// The page to print: `baton`, or a subcommand; all are listed without one
-    #[arg(value_name = "PAGE")]
-    pub page: Option<String>,
 }
 
 fn span(text: &str) -> Result<std::time::Duration, String> {

@@ -9,5 +9,6 @@ pub mod figures;
 pub mod flags;
 pub mod input;
 pub mod limits;
+pub mod logs;
 pub mod serve;
 pub mod whatif;

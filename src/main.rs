@@ -2,7 +2,7 @@
 
 use baton::commands::{
     check, completions, demo, explain, figures, man, origin, policies, run as serve, schema,
-    servers, sim, status,
+    servers, sim, status, trace,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
@@ -26,6 +26,7 @@ fn run(command: Command) -> Outcome {
         Command::Sim(args) => sim::run(&args),
         Command::Figures(args) => figures::figures(&args),
         Command::Claims(args) => figures::claims(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Origin(args) => origin::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Schema(args) => schema::run(&args),

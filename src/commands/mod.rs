@@ -13,3 +13,4 @@ pub mod schema;
 pub mod servers;
 pub mod sim;
 pub mod status;
+pub mod trace;

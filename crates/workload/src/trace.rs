@@ -112,7 +112,7 @@ impl Trace {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         writeln!(out, "{HEADER}")?;
         let mut line = String::new();
         for entry in &self.requests {

@@ -28,6 +28,10 @@ pub const PER_CONNECTION_MAX: f64 = 64.0;
 /// when cut by the papers' rule.
 pub const PER_CONNECTION: f64 = 2.3;
 
+/// Requests per second when nothing else is said: a busy site of the period. It only places the
+/// requests in time.
+pub const RATE_RPS: f64 = 50.0;
+
 /// What the requests of one connection have to do with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Structure {

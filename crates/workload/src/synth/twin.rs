@@ -1,13 +1,9 @@
 //! A synthetic trace with the published figures of one that nobody has.
 
 use super::connections::Connections;
-use super::{Facts, PER_CONNECTION, Structure, Unfit, counts, sizes};
+use super::{Facts, PER_CONNECTION, RATE_RPS, Structure, Unfit, counts, sizes};
 use crate::trace::{Target, Trace};
 use policy::Dice;
-
-/// Requests per second, when nothing else is said: a busy site of the period. It only places the
-/// requests in time.
-const RATE_RPS: f64 = 50.0;
 
 /// Pages among which an object of [`Structure::Pages`] finds the one it belongs to: the ones just
 /// above it in popularity.

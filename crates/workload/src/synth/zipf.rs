@@ -1,7 +1,7 @@
 //! Zipf's law, with hot targets and drift: the workload of whoever has no log.
 
 use super::connections::Connections;
-use super::{PER_CONNECTION, Unfit};
+use super::{PER_CONNECTION, RATE_RPS, Unfit};
 use crate::draw::series::pow;
 use crate::draw::{Draw, Lognormal, Ranks};
 use crate::trace::{Target, Trace};
@@ -64,7 +64,7 @@ impl Default for Zipf {
             requests: 1_000_000,
             seed: 1,
             per_connection: PER_CONNECTION,
-            rate_rps: 50.0,
+            rate_rps: RATE_RPS,
         }
     }
 }

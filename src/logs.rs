@@ -1,0 +1,158 @@
+//! Logs and traces as the user names them: files or standard input, packed or not, in a format
+//! that is named or found out.
+
+use crate::config::{nearest, quoted};
+use crate::exit::say;
+use crate::input::Input;
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use workload::{FORMATS, Guess, Parse, Pattern, Reader, Record, Tally, detect, format};
+
+/// How sure a format must be, 0 to 1, to be taken without being named.
+const SURE_MIN: f64 = 0.5;
+
+/// Records from one look at the progress to the next.
+const BAR_RECORDS: u64 = 10_000;
+
+/// Characters of a log that are shown when nothing fits it.
+const EXCERPT_CHARS_MAX: usize = 120;
+
+/// Why a log cannot be used, beside what keeps it from being read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// A word on the command line means nothing.
+    #[error("{0}")]
+    Usage(String),
+    /// The log has nothing in it that can be used.
+    #[error("{0}")]
+    Log(String),
+}
+
+/// A log that is open.
+pub struct Log {
+    /// How the user named it.
+    pub name: String,
+    parser: Box<dyn Parse>,
+    input: Input,
+}
+
+impl Log {
+    /// Opens a log; `-` is standard input. What was found out of its format is said on standard
+    /// error.
+    ///
+    /// # Errors
+    /// When it cannot be read; [`Unfit`] when the format is none or cannot be found out.
+    pub fn open(path: &Path, format: Option<&str>) -> Result<Self> {
+        let name = path.display().to_string();
+        // What cannot be is said before anything is opened.
+        let named = format.map(parser).transpose()?;
+        let cannot = || format!("cannot read {name}");
+        let mut input = Input::open(path).with_context(cannot)?;
+        let parser = match named {
+            Some(parser) => parser,
+            None => {
+                let sample = input.sample().with_context(cannot)?;
+                (found_out(&name, &sample)?.format.parser)()
+            }
+        };
+        Ok(Self { name, parser, input })
+    }
+
+    /// Reads it to its end and says which lines were no requests.
+    ///
+    /// # Errors
+    /// When it cannot be read; [`Unfit`] when no line is a request; the first of `each`.
+    pub fn read(self, mut each: impl FnMut(&Record<'_>) -> Result<()>) -> Result<Tally> {
+        let Self { name, parser, mut input } = self;
+        let bar = bar(&name, input.total_bytes());
+        let mut reader = Reader::new(parser);
+        let (mut outcome, mut records) = (Ok(()), 0_u64);
+        let read = reader.input(&mut input.reader(), |record| {
+            if outcome.is_ok() {
+                outcome = each(record);
+            }
+            records += 1;
+            if records.is_multiple_of(BAR_RECORDS) {
+                bar.set_position(input.bytes_read());
+            }
+        });
+        bar.finish_and_clear();
+        read.with_context(|| format!("cannot read {name}"))?;
+        outcome?;
+        let tally = reader.finish();
+        tally.usable().map_err(|error| Unfit::Log(format!("{name}: {error}")))?;
+        report(&name, &tally);
+        Ok(tally)
+    }
+}
+
+/// A parser for the format with this name, or written down as a pattern.
+fn parser(text: &str) -> Result<Box<dyn Parse>, Unfit> {
+    if let Some(known) = format(text) {
+        return Ok((known.parser)());
+    }
+    if text.contains(['$', '%']) {
+        let wrong = |error| Unfit::Usage(format!("--format {text:?}: {error}"));
+        return Pattern::new(text).map(|pattern| pattern.parser()).map_err(wrong);
+    }
+    let names = names();
+    let remedy = match nearest(text, &names) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("there are {}, and patterns such as '$remote_addr ...'", quoted(&names)),
+    };
+    Err(Unfit::Usage(format!("there is no log format {text:?}; {remedy}")))
+}
+
+fn names() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name).collect()
+}
+
+fn found_out(name: &str, sample: &[u8]) -> Result<Guess, Unfit> {
+    if sample.trim_ascii().is_empty() {
+        return Err(Unfit::Log(format!("{name}: there is nothing in it")));
+    }
+    if let Some(guess) = detect(sample).filter(|guess| guess.confidence >= SURE_MIN) {
+        let (sure, format) = (guess.confidence * 100.0, guess.format.name);
+        say(format_args!("{name}: read as {format} ({sure:.0} % sure)"));
+        return Ok(guess);
+    }
+    let line = sample.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line: String = String::from_utf8_lossy(line).chars().take(EXCERPT_CHARS_MAX).collect();
+    Err(Unfit::Log(format!(
+        "{name}: no known format fits it; name one by --format ({}, or a pattern as in the \
+         server's configuration)\n  its first line: {line}",
+        names().join(", ")
+    )))
+}
+
+/// Says which lines were no requests, and why.
+fn report(name: &str, tally: &Tally) {
+    if tally.rejects() == 0 {
+        return;
+    }
+    say(format_args!("{name}: {} of {} lines are no requests:", tally.rejects(), tally.lines));
+    for (cause, count) in &tally.rejected {
+        say(format_args!("  {count}: {cause}"));
+    }
+    for reject in &tally.examples {
+        say(format_args!("  line {}: {}: {}", reject.line, reject.cause, reject.excerpt));
+    }
+}
+
+fn bar(name: &str, length: Option<u64>) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let (bar, style) = match length {
+        Some(length) => {
+            (ProgressBar::new(length), "{prefix} [{bar:40}] {bytes}/{total_bytes}, {eta} left")
+        }
+        None => (ProgressBar::no_length(), "{prefix} {spinner} {bytes} read"),
+    };
+    let style = ProgressStyle::with_template(style)
+        .expect("the template is a constant that was tried")
+        .progress_chars("=> ");
+    bar.with_style(style).with_prefix(name.to_owned())
+}
