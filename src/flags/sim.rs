@@ -61,6 +61,11 @@ pub struct Sim {
     /// it are COUNT, or as many as LARD's front-end lets in
     #[arg(long, value_name = "COUNT", num_args = 0..=1)]
     pub closed: Option<Option<u32>>,
+    /// How the capacity of a cluster is found: by a run in a closed loop beside the others, or from
+    /// how busy its servers were, which takes half the time and errs for policies that choose by
+    /// load
+    #[arg(long, value_enum, default_value_t)]
+    pub capacity: Capacity,
     /// Repetitions, from which the confidence comes
     #[arg(long, value_name = "COUNT", default_value_t = 3,
           value_parser = clap::value_parser!(u16).range(1..=100))]
@@ -121,4 +126,14 @@ pub enum TimesFrom {
     Log,
     /// The costs.
     Costs,
+}
+
+/// How the capacity of a cluster is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Capacity {
+    /// By a run of its own.
+    #[default]
+    Measured,
+    /// From the work that was given.
+    Estimated,
 }

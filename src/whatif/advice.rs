@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::study::Study;
 use super::words::{self, count, figure, ms, percent, times};
-use sim::replay::{Outcome, Pace};
+use sim::replay::Pace;
 use sim::stats::Estimate;
 use std::fmt::Write;
 
@@ -170,7 +170,7 @@ fn pairs<'a>(study: &'a Study, blind: &str, aware: &str, cache_bytes: u64) -> Ve
     let pair = |servers: &u16| {
         let blind = study.cell(blind, *servers, cache_bytes)?;
         let aware = study.cell(aware, *servers, cache_bytes)?;
-        Some(Pair { blind, aware, lead: aware.ratio(blind, Outcome::capacity_rps) })
+        Some(Pair { blind, aware, lead: aware.lead(blind) })
     };
     study.servers.iter().filter_map(pair).collect()
 }
@@ -208,7 +208,7 @@ fn lead(study: &Study, blind: &str, aware: &str, cache_bytes: u64) -> Advice {
     }
     let holds_all = study.survey.footprint_bytes() <= cache_bytes;
     text.push_str(&reach(&pairs, aware, holds_all));
-    let (sure, because) = sureness(study, shown);
+    let (sure, because) = sureness(shown);
     if holds_all {
         let _ = write!(
             text,
@@ -265,7 +265,7 @@ fn reach(pairs: &[Pair<'_>], aware: &str, holds_all: bool) -> String {
 }
 
 /// How sure the comparison of two clusters is, and why.
-fn sureness(study: &Study, pair: &Pair<'_>) -> (Sure, String) {
+fn sureness(pair: &Pair<'_>) -> (Sure, String) {
     let (won, parts) = pair.aware.parts_won(pair.blind);
     let agree = won.max(parts - won) as f64 >= PARTS_MIN * parts.max(1) as f64 && parts >= 5;
     let lead = pair.lead;
@@ -278,10 +278,9 @@ fn sureness(study: &Study, pair: &Pair<'_>) -> (Sure, String) {
     };
     let interval = if lead.half_width.is_finite() {
         format!(
-            "the lead is {} to {} (95 %, {} seeds)",
+            "the lead is {} to {} (95 %, by the parts of the log)",
             times((lead.mean - lead.half_width).max(0.0)),
-            times(lead.mean + lead.half_width),
-            study.seeds
+            times(lead.mean + lead.half_width)
         )
     } else {
         "one seed says nothing of chance".to_owned()

@@ -1,6 +1,6 @@
 //! One cluster of the comparison: what its runs, one for each seed, come to together.
 
-use sim::replay::{Histogram, Outcome, Strain};
+use sim::replay::{Histogram, Outcome, Slice, Strain};
 use sim::stats::Estimate;
 use std::time::Duration;
 
@@ -14,9 +14,14 @@ pub struct Cell {
     pub cache_bytes: u64,
     /// What came of each seed's run.
     pub outcomes: Vec<Outcome>,
+    /// What came of the run at full load, in a closed loop, if there was one.
+    full: Option<Outcome>,
     /// What they come to.
     pub figures: Figures,
 }
+
+/// Parts of the log of which it is taken that chance in one says nothing of chance in the next.
+const BATCHES: usize = 10;
 
 /// Figures with their 95 % intervals over the seeds.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +59,7 @@ impl Cell {
         servers: u16,
         cache_bytes: u64,
         outcomes: Vec<Outcome>,
+        full: Option<Outcome>,
     ) -> Self {
         let of = |value: &dyn Fn(&Outcome) -> f64| {
             Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>())
@@ -61,7 +67,7 @@ impl Cell {
         let latency = |quantile: f64| of(&move |outcome| ms(outcome.latency.quantile(quantile)));
         let figures = Figures {
             throughput_rps: of(&Outcome::throughput_rps),
-            capacity_rps: of(&Outcome::capacity_rps),
+            capacity_rps: full.as_ref().map_or_else(|| of(&Outcome::capacity_rps), throughput),
             hit_ratio: of(&Outcome::hit_ratio),
             byte_hit_ratio: of(&Outcome::byte_hit_ratio),
             p50_ms: latency(0.5),
@@ -73,7 +79,7 @@ impl Cell {
             refused: of(&|outcome| outcome.refused as f64),
             strain: outcomes.iter().map(Outcome::strain).fold(Strain::None, worse),
         };
-        Self { policy, servers, cache_bytes, outcomes, figures }
+        Self { policy, servers, cache_bytes, outcomes, full, figures }
     }
 
     /// Whether the cluster cannot do what the log asks for.
@@ -121,12 +127,25 @@ impl Cell {
         hits as f64 / requests.max(1) as f64
     }
 
-    /// The ratio of a figure to that of `other`, seed by seed: both saw the same arrivals.
-    pub fn ratio(&self, other: &Self, figure: impl Fn(&Outcome) -> f64) -> Estimate {
+    /// The outcome at full load, where there is one.
+    fn at_full_load(&self) -> Option<&Outcome> {
+        self.full.as_ref().or(self.outcomes.first().filter(|outcome| outcome.closed))
+    }
+
+    /// Its capacity in parts of that of `other`. At full load the interval comes from the parts of
+    /// the log: how much they differ tells how much another log may.
+    pub fn lead(&self, other: &Self) -> Estimate {
+        if let (Some(one), Some(other)) = (self.at_full_load(), other.at_full_load()) {
+            let pairs = rates(one).into_iter().zip(rates(other));
+            let ratios: Vec<f64> = pairs.map(|(one, other)| one / other.max(1e-12)).collect();
+            let mean = one.throughput_rps() / other.throughput_rps().max(1e-12);
+            return Estimate { mean, ..Estimate::of(&ratios) };
+        }
         let pairs = self.outcomes.iter().zip(&other.outcomes);
-        let ratios: Vec<f64> =
-            pairs.map(|(one, other)| figure(one) / figure(other).max(1e-12)).collect();
-        Estimate::of(&ratios)
+        let ratio = |(one, other): (&Outcome, &Outcome)| {
+            one.capacity_rps() / other.capacity_rps().max(1e-12)
+        };
+        Estimate::of(&pairs.map(ratio).collect::<Vec<_>>())
     }
 
     /// In how many of the log's parts its hit ratio was above that of `other`, and how many there
@@ -140,6 +159,22 @@ impl Cell {
         let won = pairs.clone().filter(|(one, other)| one.hit_ratio() > other.hit_ratio());
         (won.count(), pairs.count())
     }
+}
+
+/// Requests per second in each of [`BATCHES`] parts of the log.
+fn rates(outcome: &Outcome) -> Vec<f64> {
+    let parts = outcome.slices.chunks(outcome.slices.len().div_ceil(BATCHES).max(1));
+    let rate = |part: &[Slice]| {
+        let requests: u64 = part.iter().map(|slice| slice.requests).sum();
+        let span: Duration = part.iter().map(|slice| slice.span).sum();
+        requests as f64 / span.as_secs_f64().max(1e-9)
+    };
+    parts.map(rate).collect()
+}
+
+/// The throughput, with an interval from the parts of the log.
+fn throughput(outcome: &Outcome) -> Estimate {
+    Estimate { mean: outcome.throughput_rps(), ..Estimate::of(&rates(outcome)) }
 }
 
 fn worse(one: Strain, other: Strain) -> Strain {

@@ -148,7 +148,7 @@ fn part(slice: &Slice) -> Value {
         "hit_ratio": slice.hit_ratio(),
         "latency_mean_ms": slice.latency.as_secs_f64() * 1e3 / slice.requests.max(1) as f64,
         "span_s": slice.span.as_secs_f64(),
-        "work": slice.work,
+        "work": slice.work(),
     })
 }
 

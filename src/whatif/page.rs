@@ -14,7 +14,7 @@ use sim::stats::Estimate;
 const STYLE: &str = include_str!("page.css");
 
 /// How the servers are played, for whoever wants to judge the figures.
-const MODEL: [&str; 5] = [
+const MODEL: [&str; 4] = [
     "The policy is asked for every request by the same code that runs in the switch, and is told \
      when each ends; a client's last server counts as its holder for 15 s.",
     "A server is a CPU and a disk, each first come, first served, and a cache of whole targets that \
@@ -22,8 +22,6 @@ const MODEL: [&str; 5] = [
      disk; requests for a target that is being read wait for that read.",
     "Times within one stamp of the log are drawn anew for every seed, alike for all clusters. \
      Intervals are 95 % over the seeds. They say nothing of other days: the parts of the log do.",
-    "Capacity is what the busiest CPU or disk could do if the policy went on choosing as it did \
-     here; a closed loop measures it instead.",
     "Not modelled: the network, clients that give up or come back, failing servers, replies that \
      change, and caches that were warm at the beginning.",
 ];
@@ -359,6 +357,7 @@ fn modelled(study: &Study) -> Markup {
     html! {
         h2 { "How it was played" }
         @for line in MODEL { p { (line) } }
+        p { (study.capacity_means()) "." }
         h3 { "The log" }
         dl {
             @for log in &study.logs {

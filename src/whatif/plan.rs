@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use crate::config::{Config, Flag, span};
-use crate::flags::{Sim, TimesFrom};
+use crate::flags::{Capacity, Sim, TimesFrom};
 use anyhow::Result;
 use policy::{Class, Entry, POLICIES, Params};
 use rules::Rules;
@@ -49,6 +49,8 @@ pub struct Plan {
     pub disks: u16,
     /// When requests come.
     pub pace: Pace,
+    /// Whether each cluster has a run in a closed loop beside those in an open one.
+    pub full_load: bool,
     /// What gives requests their class and target.
     pub rules: Option<Arc<Rules>>,
 }
@@ -68,7 +70,7 @@ impl Plan {
         let caches: Vec<u64> =
             args.cache.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let policies = policies(args, configured.as_ref())?;
-        let runs = policies.len() * servers.len() * caches.len() * usize::from(args.seeds);
+        let runs = policies.len() * servers.len() * caches.len() * (usize::from(args.seeds) + 1);
         if runs > RUNS_MAX {
             let message = format!("that would be {runs} runs, more than {RUNS_MAX}: ask for less");
             return Err(Wrong::Usage(message).into());
@@ -85,11 +87,17 @@ impl Plan {
             cores: args.costs.cores,
             disks: args.costs.disks,
             pace: pace(args)?,
+            full_load: args.closed.is_none() && args.capacity == Capacity::Measured,
             rules,
         })
     }
 
-    /// How many clusters there are, seeds not counted.
+    /// How often each cluster is played: for every seed, and once at full load.
+    pub fn runs_per_cell(&self) -> usize {
+        usize::from(self.seeds) + usize::from(self.full_load)
+    }
+
+    /// How many clusters there are.
     pub fn cells(&self) -> usize {
         self.policies.len() * self.servers.len() * self.caches.len()
     }

@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::study::Study;
 use super::survey::{Hot, Survey};
 use anyhow::Result;
-use sim::replay::{Demand, Outcome, Run, Setup};
+use sim::replay::{Demand, Outcome, Pace, Run, Setup};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -51,7 +51,7 @@ struct Job {
 /// # Errors
 /// When a log cannot be read, or is not what is needed: [`Wrong`].
 pub fn play(plan: &Plan, logs: &mut Logs, threads: usize, bar: &dyn Bar) -> Result<Study> {
-    let runs = plan.cells() * usize::from(plan.seeds);
+    let runs = plan.cells() * plan.runs_per_cell();
     let mut waiting: Vec<usize> = (0..runs).collect();
     let mut outcomes: Vec<Option<Outcome>> = (0..runs).map(|_| None).collect();
     let mut first: Option<Pass> = None;
@@ -78,7 +78,9 @@ pub fn play(plan: &Plan, logs: &mut Logs, threads: usize, bar: &dyn Bar) -> Resu
     let mut cells = Vec::new();
     for (policy, servers, cache_bytes) in grid(plan) {
         let of_seeds: Vec<_> = outcomes.by_ref().take(plan.seeds.into()).collect();
-        cells.push(Cell::new(plan.policies[policy].entry.name, servers, cache_bytes, of_seeds));
+        let full = if plan.full_load { outcomes.next() } else { None };
+        let name = plan.policies[policy].entry.name;
+        cells.push(Cell::new(name, servers, cache_bytes, of_seeds, full));
     }
     Ok(Study {
         logs: logs.read(),
@@ -94,6 +96,7 @@ pub fn play(plan: &Plan, logs: &mut Logs, threads: usize, bar: &dyn Bar) -> Resu
         costs_name: plan.costs_name.clone(),
         lanes: (plan.cores, plan.disks),
         pace: plan.pace,
+        full_load: plan.full_load,
         cells,
     })
 }
@@ -206,10 +209,10 @@ fn work(
     (Vec::new(), put_off)
 }
 
-/// Every run of the plan, those of one cluster beside each other.
+/// Every run of the plan, those of one cluster beside each other, the one at full load last.
 fn setups(plan: &Plan, learnt: &Learnt) -> Vec<Setup> {
     let of_cell = |(policy, servers, cache_bytes): (usize, u16, u64)| {
-        (0..u64::from(plan.seeds)).map(move |seed| Setup {
+        let setup = move |seed: u64, pace: Pace| Setup {
             policy: plan.policies[policy].entry,
             params: plan.policies[policy].params.clone(),
             servers,
@@ -217,10 +220,12 @@ fn setups(plan: &Plan, learnt: &Learnt) -> Vec<Setup> {
             cache_policy: plan.cache_policy,
             cores: plan.cores,
             disks: plan.disks,
-            pace: plan.pace,
+            pace,
             grain: learnt.grain,
             seed: SEED + seed,
-        })
+        };
+        let full = plan.full_load.then(|| setup(0, Pace::Closed { limit: None }));
+        (0..u64::from(plan.seeds)).map(move |seed| setup(seed, plan.pace)).chain(full)
     };
     grid(plan).flat_map(of_cell).collect()
 }

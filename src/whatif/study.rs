@@ -35,6 +35,8 @@ pub struct Study {
     pub lanes: (u16, u16),
     /// When requests came.
     pub pace: Pace,
+    /// Whether each cluster was also played at full load, see [`super::Plan::full_load`].
+    pub full_load: bool,
     /// By cache, then number of servers, then policy.
     pub cells: Vec<Cell>,
 }
@@ -50,6 +52,21 @@ impl Study {
     /// Whether arrivals waited for answers.
     pub fn closed(&self) -> bool {
         matches!(self.pace, Pace::Closed { .. })
+    }
+
+    /// What the capacity of a cluster is here.
+    pub fn capacity_means(&self) -> &'static str {
+        match (self.closed(), self.full_load) {
+            (true, _) => "req/s: requests that the cluster answered in a second",
+            (_, true) => {
+                "capacity: requests a second in a closed loop, with as many at once as LARD's \
+                 front-end lets in"
+            }
+            _ => {
+                "capacity: requests a second that the busiest CPU or disk could do, if the policy \
+                 chose as it did here"
+            }
+        }
     }
 
     /// Requests per second that the clusters were asked for; nothing in a closed loop.

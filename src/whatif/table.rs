@@ -145,11 +145,7 @@ fn legend(study: &Study) -> Vec<String> {
         "{}; hits: requests answered from caches, bytes likewise; max/m: mean load of the busiest \
          server over the mean of all; replicated: targets in more than one cache at the end; busy: \
          work given to the busiest CPU or disk.",
-        if study.closed() {
-            "req/s: what the cluster did"
-        } else {
-            "capacity: requests a second that the busiest CPU or disk could do"
-        }
+        study.capacity_means()
     )];
     if study.cells.iter().any(|cell| matches!(cell.figures.strain, Strain::Passing(_))) {
         lines.push(
@@ -179,11 +175,10 @@ pub(super) fn sureness(study: &Study) -> String {
     };
     let relative = |estimate: &Estimate| 100.0 * estimate.half_width / estimate.mean.max(1e-12);
     format!(
-        "{} seeds; the widest 95 % intervals: {} +-{:.1} %, hits +-{:.2} points, p99 +-{:.1} %.",
+        "The widest 95 % intervals over {} seeds: hits +-{:.2} points, p50 +-{:.1} %, p99 +-{:.1} %.",
         study.seeds,
-        if study.closed() { "req/s" } else { "capacity" },
-        widest(&|cell| relative(&cell.figures.capacity_rps)),
         widest(&|cell| 100.0 * cell.figures.hit_ratio.half_width),
+        widest(&|cell| relative(&cell.figures.p50_ms)),
         widest(&|cell| relative(&cell.figures.p99_ms)),
     )
 }

@@ -132,7 +132,7 @@ impl Outcome {
         if self.work() > WORK_MAX || self.refused as f64 > REFUSED_MAX * asked {
             return Strain::Lasting;
         }
-        let busy = self.slices.iter().filter(|slice| slice.work > WORK_MAX);
+        let busy = self.slices.iter().filter(|slice| slice.work() > WORK_MAX);
         let share = busy.map(|slice| slice.requests).sum::<u64>() as f64 / asked;
         if share > 0.0 { Strain::Passing(share) } else { Strain::None }
     }

@@ -22,22 +22,30 @@ pub struct Slice {
     pub latency: Duration,
     /// How long it was.
     pub span: Duration,
-    /// The work that was given to the busiest CPU or disk, in parts of what it can do in that time:
-    /// above 1, work piles up.
-    pub work: f64,
+    /// The work that was given to the busiest CPU or disk in that time.
+    pub given: Duration,
 }
 
 impl Slice {
+    /// Both together; the busiest station need not be the same, so that its work is an estimate
+    /// from above.
     fn join(self, next: Self) -> Self {
-        let span = self.span + next.span;
-        let work = self.work * self.span.as_secs_f64() + next.work * next.span.as_secs_f64();
         Self {
             requests: self.requests + next.requests,
             hits: self.hits + next.hits,
             latency: self.latency.saturating_add(next.latency),
-            span,
-            work: if span.is_zero() { 0.0 } else { work / span.as_secs_f64() },
+            span: self.span + next.span,
+            given: self.given + next.given,
         }
+    }
+
+    /// The work given to the busiest CPU or disk, in parts of what it can do: above 1, work piles
+    /// up. Infinite for requests that all come at once.
+    pub fn work(&self) -> f64 {
+        if self.given.is_zero() {
+            return 0.0;
+        }
+        self.given.as_secs_f64() / self.span.as_secs_f64()
     }
 
     /// Share of requests answered from a cache; 0 of none.
@@ -93,8 +101,7 @@ impl Slices {
             most = most.max(given.saturating_sub(self.given[station]));
             self.given[station] = given;
         }
-        let span_s = slice.span.as_secs_f64();
-        slice.work = if span_s > 0.0 { most.as_secs_f64() / span_s } else { 0.0 };
+        slice.given = most;
         self.began = now;
         self.done.push(slice);
         if self.done.len() == SLICES_MAX {
@@ -132,7 +139,7 @@ mod tests {
         assert_eq!(list.iter().map(|slice| slice.requests).sum::<u64>(), requests);
         assert_eq!(list.iter().map(|slice| slice.hits).sum::<u64>(), requests / 4);
         for slice in &list {
-            assert!((slice.work - 0.7).abs() < 0.01, "{slice:?}");
+            assert!((slice.work() - 0.7).abs() < 0.01, "{slice:?}");
         }
     }
 }
