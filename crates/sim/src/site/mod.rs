@@ -18,12 +18,10 @@ mod server;
 mod setup;
 mod switch;
 mod transfer;
-mod visit;
 mod visitor;
 mod world;
 
 pub use outcome::{Outcome, Pages, Spread};
 pub use run::run;
 pub use server::Utilisation;
-pub use setup::{Contender, Delivery, Demand, Fault, Layer, Setup};
-pub use visit::{Audience, Content, Object, Parts};
+pub use setup::{Audience, Contender, Delivery, Demand, Fault, Layer, Setup};

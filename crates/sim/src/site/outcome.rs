@@ -11,7 +11,9 @@ pub struct Outcome {
     pub(super) latencies_ns: Vec<u64>,
     /// How all pages of the run ended.
     pub pages: Pages,
-    /// Requests for files that may be cached or not, while it was measured.
+    /// Pages that were complete while it was measured, whenever they began.
+    pub completed: u64,
+    /// Requests for files, of pages that began while it was measured.
     pub lookups: u64,
     /// Those that a cache had.
     pub hits: u64,
@@ -85,6 +87,12 @@ impl Outcome {
         self.latencies_ns.get(index).map_or(0.0, |latency_ns| *latency_ns as f64 / 1e9)
     }
 
+    /// The mean latency, in seconds; 0 when none was measured.
+    pub fn mean_latency(&self) -> f64 {
+        let sum_ns: u128 = self.latencies_ns.iter().map(|latency_ns| u128::from(*latency_ns)).sum();
+        sum_ns as f64 / 1e9 / self.measured().max(1) as f64
+    }
+
     /// The share of pages that were complete within so many seconds.
     pub fn within(&self, limit_s: f64) -> f64 {
         let limit_ns = (limit_s * 1e9) as u64;
@@ -100,6 +108,11 @@ impl Outcome {
     /// The share of lookups that a cache answered.
     pub fn hit_ratio(&self) -> f64 {
         self.hits as f64 / self.lookups.max(1) as f64
+    }
+
+    /// Pages complete a second.
+    pub fn pages_s(&self) -> f64 {
+        self.completed as f64 / self.span.as_secs_f64()
     }
 
     /// Megabits of replies a second, heads included, without what segments add.

@@ -1,8 +1,7 @@
 //! The run: visitors' steps, reports and failures in the order of time.
 
 use super::outcome::Outcome;
-use super::setup::{Contender, Setup};
-use super::visit::{Audience, seconds};
+use super::setup::{Audience, Contender, Setup};
 use super::visitor::{Next, Visitor};
 use super::world::World;
 use core::time::Duration;
@@ -30,18 +29,18 @@ enum Event {
     Restore(usize),
 }
 
-/// Salts of the dice for arrivals and for each visit.
-const ARRIVALS: u64 = 0x61;
-const VISIT: u64 = 0x76;
+/// Keeps the dice of arrivals apart from the others of a seed.
+const ARRIVALS_SALT: u64 = 0x61;
 
 struct Run {
     world: World,
     calendar: Calendar<Event>,
     visitors: Slab<Visitor>,
     arrivals: Dice,
+    /// How many users have come.
+    visits: u64,
     /// Of visitors and of connections that broke.
     serial: u64,
-    seed: u64,
     ends: Instant,
 }
 
@@ -52,12 +51,12 @@ struct Run {
 pub fn run(setup: &Setup, audience: &Audience, contender: &Contender, seed: u64) -> Outcome {
     let ends = Instant::ZERO.plus(setup.warm_up + setup.span);
     let mut run = Run {
-        world: World::new(setup.clone(), audience.clone(), contender, seed),
+        world: World::new(setup.clone(), *audience, contender, seed),
         calendar: Calendar::default(),
         visitors: Slab::default(),
-        arrivals: Dice::new(seed ^ ARRIVALS),
+        arrivals: Dice::new(seed ^ ARRIVALS_SALT),
+        visits: 0,
         serial: 0,
-        seed,
         ends,
     };
     run.plan();
@@ -129,15 +128,15 @@ impl Run {
 
     fn arrival(&mut self, now: Instant) {
         let serial = self.next_serial();
-        let dice = Dice::new(policy::TargetId(serial).mixed(self.seed ^ VISIT));
-        let (visitor, at) = Visitor::new(dice, serial, &self.world, now);
+        let (visitor, at) = Visitor::new(self.visits, serial, &self.world, now);
+        self.visits += 1;
         let place = self.visitors.insert(visitor);
         self.calendar.enter(at, Event::Step { place, serial });
         let mut gap_s = self.world.audience.gap.sample(&mut self.arrivals);
         if now.since(Instant::ZERO) * 2 < self.world.setup.warm_up {
             gap_s *= 2.0;
         }
-        self.again(now.plus(seconds(gap_s)), Event::Arrival);
+        self.again(now.plus(Duration::from_secs_f64(gap_s)), Event::Arrival);
     }
 
     /// A server fails, and every page that it was serving.

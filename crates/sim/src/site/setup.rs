@@ -4,6 +4,8 @@ use super::cost;
 use core::time::Duration;
 use model::CpuCost;
 use policy::{Class, Policy, Value};
+use workload::draw::Draw;
+use workload::visits::Mix;
 
 /// A cluster and how long it is watched.
 #[derive(Clone, Debug)]
@@ -37,6 +39,15 @@ pub struct Setup {
     pub faults: Vec<Fault>,
 }
 
+/// Who comes, and what for.
+#[derive(Clone, Copy, Debug)]
+pub struct Audience {
+    /// What users do and ask for.
+    pub mix: Mix,
+    /// Between the arrivals of users, in seconds.
+    pub gap: Draw,
+}
+
 /// How replies reach the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
@@ -55,35 +66,28 @@ pub struct Demand {
     pub cpu: Duration,
     /// Pages of the database that are read, one after the other.
     pub queries: u32,
-    /// Whether the answer is a file: from the cache or the disk. If not, it is computed.
-    pub is_file: bool,
-    /// The share of targets that may be kept in the cache.
+    /// The share of its files that may be kept in the cache.
     pub cacheable: f64,
-    /// Whether it is asked for over a secure channel.
-    pub secure: bool,
 }
 
 impl Demand {
     /// A file.
-    pub const FILE: Self =
-        Self { cpu: Duration::ZERO, queries: 0, is_file: true, cacheable: 1.0, secure: false };
+    pub const FILE: Self = Self { cpu: Duration::ZERO, queries: 0, cacheable: 1.0 };
     /// A file that a little computation fills in. Of these documents 0.3 may be cached: published
     /// (WWW10 2001); that it is a property of the document, not of the request, is our reading.
     pub const LIGHT: Self =
         Self { cpu: model::cost::LIGHT_CPU, cacheable: model::cost::LIGHT_CACHEABLE, ..Self::FILE };
-    /// A file over a secure channel.
-    pub const SECURE: Self = Self { secure: true, ..Self::FILE };
 
-    /// A database query of so many accesses.
-    pub const fn query(accesses: u32) -> Self {
-        let cpu = model::cost::LIGHT_CPU;
-        Self { cpu, queries: accesses, is_file: false, cacheable: 0.0, secure: false }
+    /// A program that needs so much CPU and reads the database so many times.
+    pub const fn program(cpu: Duration, queries: u32) -> Self {
+        Self { cpu, queries, cacheable: 0.0 }
     }
 
-    /// CAP's classes, in the order of [`Class::NAMES`], with queries of so many accesses.
+    /// CAP's classes, in the order of [`Class::NAMES`], with queries of so many accesses. Its CPU
+    /// bound requests are files over a secure channel, which costs what it costs.
     pub const fn cap(accesses: u32) -> [Self; 5] {
-        let query = Self::query(accesses);
-        [Self::FILE, Self::LIGHT, Self::SECURE, query, Self { secure: true, ..query }]
+        let query = Self::program(model::cost::LIGHT_CPU, accesses);
+        [Self::FILE, Self::LIGHT, Self::FILE, query, query]
     }
 
     /// That of `class`, among those of all classes.

@@ -3,10 +3,10 @@
 
 use super::cost::{LAN_DELAY, SEGMENT_BYTES, SwitchCost};
 use super::setup::{Contender, Delivery, Layer, Setup};
-use super::visit::Object;
 use core::time::Duration;
 use model::Station;
 use policy::{Class, Cluster, Desk, Instant, Outcome, Request, ServerId, Spec, State, Ticket};
+use workload::visits::Object;
 
 /// The switch.
 pub(super) struct Switch {

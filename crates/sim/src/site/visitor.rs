@@ -9,10 +9,10 @@ use super::cost::{
 };
 use super::setup::Demand;
 use super::transfer::{Burst, Transfer, Window, wait_for_ack};
-use super::visit::{Object, seconds};
 use super::world::World;
 use core::time::Duration;
-use policy::{Dice, Instant, ServerId, Ticket};
+use policy::{Instant, ServerId, Ticket};
+use workload::visits::{Object, Visit};
 
 /// From the click to the request's arrival at the switch: a handshake, and one way.
 const CALL: Duration = Duration::from_nanos(3 * LAN_DELAY.as_nanos() as u64);
@@ -20,15 +20,15 @@ const CALL: Duration = Duration::from_nanos(3 * LAN_DELAY.as_nanos() as u64);
 /// A user.
 #[derive(Debug)]
 pub(super) struct Visitor {
-    dice: Dice,
-    pages_left: u64,
+    visit: Visit,
+    /// Which of its pages is being fetched, or comes next.
+    page: usize,
     /// Whether the session's keys have been exchanged.
     has_keys: bool,
     stage: Stage,
     /// Distinguishes steps that are due from those of a connection that broke.
     pub serial: u64,
-    objects: Vec<Object>,
-    /// Which of the objects is being fetched.
+    /// Which of the page's objects is being fetched.
     turn: usize,
     ticket: Option<Ticket>,
     window: Window,
@@ -78,16 +78,16 @@ pub(super) enum Next {
 }
 
 impl Visitor {
-    /// A user who comes at `now`, and when the first step is due.
-    pub fn new(mut dice: Dice, serial: u64, world: &World, now: Instant) -> (Self, Instant) {
-        let pages_left = world.audience.pages.whole(&mut dice);
+    /// The user with this number, who comes at `now`, and when the first step is due.
+    pub fn new(number: u64, serial: u64, world: &World, now: Instant) -> (Self, Instant) {
+        let mut visit = Visit::default();
+        world.visits.visit(number, &mut visit);
         let visitor = Self {
-            dice,
-            pages_left,
+            visit,
+            page: 0,
             has_keys: false,
             stage: Stage::Away,
             serial,
-            objects: Vec::new(),
             turn: 0,
             ticket: None,
             window: Window::default(),
@@ -120,8 +120,7 @@ impl Visitor {
             }
             Stage::Querying(0) => (Stage::Copying, self.copy(now, world)),
             Stage::Copying => {
-                let secure = self.demand(world).secure;
-                self.transfer = Transfer::new(self.object().bytes + HEAD_BYTES, secure);
+                self.transfer = Transfer::new(self.object().bytes + HEAD_BYTES, self.is_secure());
                 self.prepare(now, world)
             }
             Stage::Preparing(burst) => (Stage::Sending(burst), self.send(now, &burst, world)),
@@ -154,9 +153,8 @@ impl Visitor {
         self.leave_page(now, world, |pages| &mut pages.broken)
     }
 
-    /// A page is wanted: its objects are drawn, its connection reaches the switch.
+    /// A page is wanted: its connection reaches the switch.
     fn call(&mut self, now: Instant, world: &mut World) -> Instant {
-        world.content.page(&world.audience, &mut self.dice, &mut self.objects);
         self.turn = 0;
         self.window = Window::default();
         self.extra_bytes = CONNECTION_EXTRA_BYTES;
@@ -204,7 +202,7 @@ impl Visitor {
         if self.extra_bytes > 0 {
             cpu += machine.connect;
         }
-        if demand.secure && self.turn == 0 {
+        if self.is_secure() && self.turn == 0 {
             let (work, trips) = match self.has_keys {
                 false => (world.setup.key_exchange, KEY_EXCHANGE_TRIPS),
                 true => (Duration::ZERO, RESUME_TRIPS),
@@ -224,11 +222,11 @@ impl Visitor {
         if demand.queries > 0 {
             return (Stage::Querying(demand.queries - 1), self.query(now, world));
         }
-        if !demand.is_file {
+        let object = self.object();
+        if object.program {
             return (Stage::Copying, self.copy(now, world));
         }
-        let object = self.object();
-        let hit = object.is_cacheable(demand.cacheable) && {
+        let hit = is_cacheable(&object, demand.cacheable) && {
             let holder = self.server();
             world.server(holder).has(object.target)
         };
@@ -252,7 +250,7 @@ impl Visitor {
 
     fn keep(&self, world: &mut World) {
         let object = self.object();
-        if object.is_cacheable(self.demand(world).cacheable) {
+        if is_cacheable(&object, self.demand(world).cacheable) {
             world.keep(self.server(), &object);
         }
     }
@@ -286,7 +284,7 @@ impl Visitor {
             }
             return (Stage::Waiting, now.plus(wait));
         }
-        if self.turn + 1 < self.objects.len() {
+        if self.turn + 1 < self.objects().len() {
             (Stage::Returning, now.plus(2 * LAN_DELAY))
         } else {
             (Stage::Completing, now.plus(LAN_DELAY))
@@ -298,6 +296,7 @@ impl Visitor {
             world.close(now, ticket.server);
             world.switch.finish(ticket, now, true);
         }
+        world.outcome.completed += u64::from(world.is_measured(now));
         if world.is_measured(self.began) {
             world.outcome.note(now.since(self.began));
         }
@@ -313,16 +312,23 @@ impl Visitor {
     ) -> Next {
         *ending(&mut world.outcome.pages) += 1;
         self.stage = Stage::Away;
-        self.pages_left -= 1;
-        if self.pages_left == 0 {
-            return Next::Gone;
+        self.page += 1;
+        match self.visit.page(self.page) {
+            Some(page) => Next::At(now.plus(page.think).plus(CALL)),
+            None => Next::Gone,
         }
-        let think_s = world.audience.think.sample(&mut self.dice);
-        Next::At(now.plus(seconds(think_s)).plus(CALL))
+    }
+
+    fn objects(&self) -> &[Object] {
+        self.visit.page(self.page).map_or(&[], |page| page.objects)
     }
 
     fn object(&self) -> Object {
-        self.objects[self.turn]
+        self.objects()[self.turn]
+    }
+
+    fn is_secure(&self) -> bool {
+        self.visit.page(self.page).is_some_and(|page| page.secure)
     }
 
     fn demand(&self, world: &World) -> Demand {
@@ -332,4 +338,11 @@ impl Visitor {
     fn server(&self) -> ServerId {
         self.holder().expect("a request is served after somebody was chosen")
     }
+}
+
+/// Whether a file is among the share of files that may be kept.
+fn is_cacheable(object: &Object, share: f64) -> bool {
+    const CACHEABLE_SALT: u64 = 0x63;
+    let drawn = (object.target.mixed(CACHEABLE_SALT) >> 11) as f64 / (1_u64 << 53) as f64;
+    share >= 1.0 || drawn < share
 }

@@ -3,19 +3,19 @@
 use super::cost::{ETHERNET_BITS_S, at_rate};
 use super::outcome::{Outcome, Spread};
 use super::server::{Busy, Server};
-use super::setup::{Contender, Delivery, Setup};
+use super::setup::{Audience, Contender, Delivery, Setup};
 use super::switch::Switch;
 use super::transfer::Burst;
-use super::visit::{Audience, Content, Object};
 use core::time::Duration;
 use model::Station;
 use policy::{Class, Instant, ServerId, State, TargetId};
+use workload::visits::{Object, Visits};
 
 /// Everything but the visitors.
 pub(super) struct World {
     pub setup: Setup,
     pub audience: Audience,
-    pub content: Content,
+    pub visits: Visits,
     pub switch: Switch,
     pub outcome: Outcome,
     servers: Vec<Server>,
@@ -30,8 +30,8 @@ pub(super) struct World {
 
 impl World {
     pub fn new(setup: Setup, audience: Audience, contender: &Contender, seed: u64) -> Self {
-        let content = Content::new(&audience, seed);
-        let cache_bytes = (content.bytes() as f64 * setup.cache_share) as u64;
+        let visits = Visits::new(&audience.mix, seed);
+        let cache_bytes = (visits.site_bytes() as f64 * setup.cache_share) as u64;
         let switch = Switch::new(&setup, contender, seed);
         let servers: Vec<_> = (0..setup.servers).map(|_| Server::new(cache_bytes)).collect();
         let outcome =
@@ -41,7 +41,7 @@ impl World {
             seen: vec![Busy::default(); setup.servers],
             setup,
             audience,
-            content,
+            visits,
             switch,
             outcome,
             servers,

@@ -7,7 +7,7 @@ const DEPENDS: &str = "arrival rate (calibrated on Fig. 4(a)); 32 servers, unifo
                        Apache's CPU costs, reports every 1 s (chosen)";
 
 /// What those with database queries depend on too.
-const DEPENDS_QUERIES: &str = "arrival rate (calibrated on Fig. 4(a), half of it for Fig. 5); 14 \
+const DEPENDS_QUERIES: &str = "arrival rate (calibrated on Fig. 4(a), half of it for Fig. 5); 13 \
                                disk accesses a query, 20 programs, 32 servers, uniform popularity, \
                                reports every 1 s (chosen)";
 

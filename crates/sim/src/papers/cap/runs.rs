@@ -1,13 +1,14 @@
 //! The runs behind CAP's figures.
 
 use crate::site::scenario::{
-    self as scenario, CAP, GATHER, LARD_CONNECTIONS, Mix, RANDOM, ROUND_ROBIN, STATIC_PARTITION,
+    self as scenario, CAP, GATHER, LARD_CONNECTIONS, RANDOM, ROUND_ROBIN, STATIC_PARTITION,
     TRANSACTION_USERS_S, USERS_S, cap_audience, cap_setup, contenders, lard, wrr_num, wrr_time,
 };
 use crate::site::{Audience, Contender, Demand, Outcome, Setup, run};
 use crate::stats::Estimate;
 use crate::{Row, Run, Scale};
 use core::time::Duration;
+use workload::visits::{self, Mix};
 
 /// What is measured for a point. Utilisations are means over the servers.
 pub(super) const MEASURED: &[&str] =
@@ -36,17 +37,17 @@ const LATENCIES_S: &[f64] = &[
 /// A site: what is asked, and how many come to ask.
 #[derive(Clone, Copy)]
 pub(super) struct Site {
-    mix: Mix,
+    mix: &'static Mix,
     users_s: f64,
 }
 
-pub(super) const PUBLISHING: Site = Site { mix: scenario::STATIC, users_s: USERS_S };
-pub(super) const PUBLISHING_LIGHT: Site = Site { mix: scenario::LIGHT, users_s: USERS_S };
+pub(super) const PUBLISHING: Site = Site { mix: &visits::PUBLISHING_STATIC, users_s: USERS_S };
+pub(super) const PUBLISHING_LIGHT: Site = Site { mix: &visits::PUBLISHING_LIGHT, users_s: USERS_S };
 pub(super) const TRANSACTION: Site =
-    Site { mix: scenario::TRANSACTION, users_s: TRANSACTION_USERS_S };
-pub(super) const COMMERCE_CPU: Site = Site { mix: scenario::COMMERCE_CPU, users_s: USERS_S };
-pub(super) const COMMERCE_EITHER: Site = Site { mix: scenario::COMMERCE_EITHER, users_s: USERS_S };
-pub(super) const COMMERCE_ALL: Site = Site { mix: scenario::COMMERCE_ALL, users_s: USERS_S };
+    Site { mix: &visits::TRANSACTION, users_s: TRANSACTION_USERS_S };
+pub(super) const COMMERCE_CPU: Site = Site { mix: &visits::COMMERCE_A, users_s: USERS_S };
+pub(super) const COMMERCE_EITHER: Site = Site { mix: &visits::COMMERCE_B, users_s: USERS_S };
+pub(super) const COMMERCE_ALL: Site = Site { mix: &visits::COMMERCE_C, users_s: USERS_S };
 
 /// Everything that one run needs.
 #[derive(Clone)]
@@ -157,7 +158,7 @@ pub(super) fn spread(scale: Scale) -> Vec<Run> {
             let (_, span_s) = times_s(scale);
             let mut setup = cap_setup(Duration::from_secs(30), Duration::from_secs(span_s));
             setup.servers = SPREAD_SERVERS;
-            let audience = cap_audience(scenario::PROTOTYPE, SPREAD_USERS_S);
+            let audience = cap_audience(&scenario::PROTOTYPE, SPREAD_USERS_S);
             let outcome = run(&setup, &audience, &contender, 1);
             let watched = outcome.spread.iter().filter(|look| look.at > setup.warm_up);
             let row = |look: &crate::site::Spread| {
@@ -200,20 +201,20 @@ pub(super) struct Sensitivity {
 
 pub(super) const LOAD: Sensitivity = Sensitivity {
     site: TRANSACTION,
-    values: &[60.0, 75.0, 90.0, 100.0, 107.0, 112.0],
-    quick: &[75.0, 107.0],
-    vary: |case, users_s| case.audience = cap_audience(scenario::TRANSACTION, users_s),
+    values: &[50.0, 70.0, 90.0, 100.0, 109.0, 116.0],
+    quick: &[70.0, 109.0],
+    vary: |case, users_s| case.audience = cap_audience(&visits::TRANSACTION, users_s),
     says: "The arrival rate varies.",
 };
 
 pub(super) const QUERIES: Sensitivity = Sensitivity {
     site: TRANSACTION,
-    values: &[8.0, 11.0, 14.0, 20.0, 28.0],
-    quick: &[8.0, 14.0],
+    values: &[6.0, 9.0, 13.0, 20.0, 28.0],
+    quick: &[6.0, 20.0],
     vary: |case, queries| {
         case.setup.demands = Demand::cap(queries as u32);
         let users_s = TRANSACTION_USERS_S * f64::from(scenario::QUERIES) / queries;
-        case.audience = cap_audience(scenario::TRANSACTION, users_s);
+        case.audience = cap_audience(&visits::TRANSACTION, users_s);
     },
     says: "The accesses of a query vary, and the arrival rate inversely, so that the database's \
            disks do the same work.",
@@ -223,7 +224,7 @@ pub(super) const PROGRAMS: Sensitivity = Sensitivity {
     site: TRANSACTION,
     values: &[2.0, 5.0, 20.0, 100.0, 1000.0, 100_000.0],
     quick: &[5.0, 1000.0],
-    vary: |case, programs| case.audience.programs = programs as usize,
+    vary: |case, programs| case.audience.mix.site.programs = programs as u32,
     says: "The number of programs, which are targets to LARD, varies; at the right every query is \
            a target of its own.",
 };
@@ -256,20 +257,21 @@ pub(super) fn sensitivity(scale: Scale, what: &'static Sensitivity) -> Vec<Run> 
 
 /// Hit ratios of static and lightly dynamic sites by the skew of popularity.
 pub(super) fn popularity(scale: Scale) -> Vec<Run> {
-    let quarters: &[u32] = if scale == Scale::Quick { &[0, 4] } else { &[0, 1, 2, 3, 4] };
+    let exponents: &[f64] =
+        if scale == Scale::Quick { &[0.0, 0.9] } else { &[0.0, 0.3, 0.6, 0.9, 1.2] };
     let sites = [("static", PUBLISHING), ("light", PUBLISHING_LIGHT)];
     let mut runs = Vec::new();
-    for quarter in quarters {
+    for exponent in exponents {
         for (name, site) in sites {
             for contender in [CAP, LARD_CONNECTIONS] {
-                let (quarter, curve) = (*quarter, format!("{} {name}", contender.curve));
-                runs.push(Run::new(format!("{curve} {quarter}/4"), move || {
+                let (exponent, curve) = (*exponent, format!("{} {name}", contender.curve));
+                runs.push(Run::new(format!("{curve} {exponent}"), move || {
                     let mut case = site.case(scale);
-                    case.audience.skew_quarters = quarter;
+                    case.audience.mix.site.exponent = exponent;
                     let outcome = run(&case.setup, &case.audience, &contender, 1);
                     let disk = outcome.mean(|server| server.disk);
                     let values = vec![outcome.hit_ratio(), outcome.percentile(0.9), disk];
-                    vec![Row::new(curve, f64::from(quarter) / 4.0, values)]
+                    vec![Row::new(curve, exponent, values)]
                 }));
             }
         }
@@ -281,10 +283,11 @@ pub(super) fn popularity(scale: Scale) -> Vec<Run> {
 pub(super) fn caption(scale: Scale, site: Site) -> String {
     let (warm_up_s, span_s) = times_s(scale);
     let seeds = seeds(scale);
-    let part = |(class, share): &(policy::Class, f64)| {
-        format!("{:.0} % {}", share * 100.0, policy::Class::NAMES[class.index()])
+    let part = |service: &visits::Service| {
+        let class = policy::Class::NAMES[service.html.class.index()];
+        format!("{:.0} % {class}", service.share * 100.0)
     };
-    let mix: Vec<_> = site.mix.iter().map(part).collect();
+    let mix: Vec<_> = site.mix.services.iter().map(part).collect();
     format!(
         "{}; {} servers (chosen of the published 2-32), {} new users/s (published 100-300, \
          calibrated on Fig. 4(a)), files equally popular (chosen), queries of {} accesses \
