@@ -37,17 +37,20 @@ const WARM_UP: f64 = 0.4;
 pub(super) const STUDIES: &[Study] = &[
     Study {
         id: "scalable-9",
-        title: "A small cached file: throughput over nodes",
+        title: "Small cached files: throughput over nodes",
         source: "USENIX 2000, Fig. 9",
         x: NODES,
         y: RATE,
         columns: COLUMNS,
         caption: |scale| {
-            let count = one_file_connections(scale);
-            format!("One file of 5 KB, {count} connections, warm. {}", machines(&PENTIUM))
+            let count = small_connections(scale);
+            format!(
+                "{SMALL_FILES} files of 5 KB in turn, {count} connections, warm. {}",
+                machines(&PENTIUM)
+            )
         },
         runs: |_, scale| {
-            let script = Arc::new(one_file(one_file_connections(scale)));
+            let script = Arc::new(small_files(small_connections(scale)));
             sweep(&script, &PENTIUM, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
         },
     },
@@ -89,9 +92,9 @@ pub(super) const STUDIES: &[Study] = &[
         y: Axis::linear("busy share of the dispatcher"),
         columns: &["dispatcher", "nodes", "batch"],
         caption: |scale| {
-            let count = one_file_connections(scale);
+            let count = small_connections(scale);
             format!(
-                "One file of 5 KB, {count} connections, warm, 1 to 32 nodes. {}",
+                "{SMALL_FILES} files of 5 KB in turn, {count} connections, warm, 1 to 32 nodes. {}",
                 machines(&ATHLON)
             )
         },
@@ -105,9 +108,9 @@ pub(super) const STUDIES: &[Study] = &[
         y: Axis::linear("mean delay in ms"),
         columns: &["delay ms", "connections/s"],
         caption: |scale| {
-            let count = one_file_connections(scale) / 4;
+            let count = small_connections(scale) / 4;
             format!(
-                "One file of 5 KB, {count} connections at {LIGHT_LOAD} a second for each node, by \
+                "{SMALL_FILES} files of 5 KB in turn, {count} connections at {LIGHT_LOAD} a second for each node, by \
                  chance. {}",
                 machines(&PENTIUM)
             )
@@ -171,17 +174,22 @@ fn requests(facts: &Facts, scale: Scale) -> u32 {
     }
 }
 
-fn one_file_connections(scale: Scale) -> u32 {
+fn small_connections(scale: Scale) -> u32 {
     match scale {
         Scale::Full => 400_000,
         Scale::Quick => 40_000,
     }
 }
 
-fn one_file(connections: u32) -> Script {
-    let mut script = Script::new([5 * 1024]);
-    for _ in 0..connections {
-        script.batch([0]);
+/// Small files, as many as spread evenly and as every cache holds together.
+const SMALL_FILES: u32 = 2_000;
+const SMALL_BYTES: u64 = 5 * 1024;
+
+/// The files in turn.
+fn small_files(connections: u32) -> Script {
+    let mut script = Script::new((0..SMALL_FILES).map(|_| SMALL_BYTES));
+    for number in 0..connections {
+        script.batch([number % SMALL_FILES]);
         script.close();
     }
     script
@@ -236,7 +244,7 @@ fn values(report: &Report) -> Vec<f64> {
 }
 
 fn dispatcher_load(_: &mut Traces, scale: Scale) -> Vec<Run> {
-    let script = Arc::new(one_file(one_file_connections(scale)));
+    let script = Arc::new(small_files(small_connections(scale)));
     let size = |nodes: u16| {
         let script = Arc::clone(&script);
         Run::new(format!("dispatcher, {nodes} nodes"), move || {
@@ -249,7 +257,7 @@ fn dispatcher_load(_: &mut Traces, scale: Scale) -> Vec<Run> {
 }
 
 fn light_load(_: &mut Traces, scale: Scale) -> Vec<Run> {
-    let script = Arc::new(one_file(one_file_connections(scale) / 4));
+    let script = Arc::new(small_files(small_connections(scale) / 4));
     let mut runs = Vec::new();
     for curve in [DISTRIBUTED, SINGLE] {
         for nodes in [2, 4, 8, 16] {

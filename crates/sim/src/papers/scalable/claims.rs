@@ -9,7 +9,7 @@ const SPLIT: &str = "that a third of the published 300 us a connection is the ha
 pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C1",
-        says: "On a small cached file, throughput of the distributed cluster grows linearly with \
+        says: "On small cached files, throughput of the distributed cluster grows linearly with \
                the number of nodes.",
         published: "linear (Fig. 9)",
         needs: &["scalable-9"],
