@@ -4,14 +4,13 @@
 //! that the same mistake gets the same answer.
 
 mod figures;
-mod sim;
 mod reference;
 mod sim;
 mod trace;
 
 pub use figures::{Claims, Effort, Figures};
-pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
 pub use reference::{Completions, Man, Schema, SchemaFormat};
+pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
 pub use trace::{Trace, TraceCommand, TraceConvert, TraceFormat, TraceInfo, TraceSynth};
 
 use crate::config::Flag;
