@@ -13,6 +13,7 @@ pub(super) use claims::CLAIMS;
 use crate::cluster::cost::{APACHE_ATHLON, CACHE_ATHLON, DistributedCost, FrontCost};
 use crate::cluster::{Arrivals, Chooser, Report, Script, Setup, run};
 use crate::{Axis, Row, Run, Scale, Study, Traces};
+use policy::Dice;
 use std::sync::Arc;
 use workload::synth::{Facts, IBM, RICE, Structure, Twin};
 
@@ -45,7 +46,7 @@ pub(super) const STUDIES: &[Study] = &[
         caption: |scale| {
             let count = small_connections(scale);
             format!(
-                "{SMALL_FILES} files of 5 KB in turn, {count} connections, warm. {}",
+                "{SMALL_FILES} files of 5 KB by chance, {count} connections, warm. {}",
                 machines(&PENTIUM)
             )
         },
@@ -94,7 +95,7 @@ pub(super) const STUDIES: &[Study] = &[
         caption: |scale| {
             let count = small_connections(scale);
             format!(
-                "{SMALL_FILES} files of 5 KB in turn, {count} connections, warm, 1 to 32 nodes. {}",
+                "{SMALL_FILES} files of 5 KB by chance, {count} connections, warm, 1 to 32 nodes. {}",
                 machines(&ATHLON)
             )
         },
@@ -110,7 +111,7 @@ pub(super) const STUDIES: &[Study] = &[
         caption: |scale| {
             let count = small_connections(scale) / 4;
             format!(
-                "{SMALL_FILES} files of 5 KB in turn, {count} connections at {LIGHT_LOAD} a second for each node, by \
+                "{SMALL_FILES} files of 5 KB by chance, {count} connections at {LIGHT_LOAD} a second for each node, by \
                  chance. {}",
                 machines(&PENTIUM)
             )
@@ -181,15 +182,16 @@ fn small_connections(scale: Scale) -> u32 {
     }
 }
 
-/// Small files, as many as spread evenly and as every cache holds together.
-const SMALL_FILES: u32 = 2_000;
+/// Small files, as many as spread over all nodes and are soon in memory.
+const SMALL_FILES: u32 = 300;
 const SMALL_BYTES: u64 = 5 * 1024;
 
-/// The files in turn.
+/// The files by chance.
 fn small_files(connections: u32) -> Script {
+    let mut dice = Dice::new(1);
     let mut script = Script::new((0..SMALL_FILES).map(|_| SMALL_BYTES));
-    for number in 0..connections {
-        script.batch([number % SMALL_FILES]);
+    for _ in 0..connections {
+        script.batch([dice.below(SMALL_FILES as usize) as u32]);
         script.close();
     }
     script
