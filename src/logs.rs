@@ -6,6 +6,7 @@ use crate::exit::say;
 use crate::input::Input;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use workload::{FORMATS, Guess, Parse, Pattern, Reader, Record, Tally, detect, format};
@@ -54,7 +55,9 @@ impl Log {
             Some(parser) => parser,
             None => {
                 let sample = input.sample().with_context(cannot)?;
-                (found_out(&name, &sample)?.format.parser)()
+                let (guess, word) = found_out(&name, &sample)?;
+                say(word);
+                (guess.format.parser)()
             }
         };
         Ok(Self { name, parser, input })
@@ -89,7 +92,7 @@ impl Log {
 }
 
 /// A parser for the format with this name, or written down as a pattern.
-fn parser(text: &str) -> Result<Box<dyn Parse>, Unfit> {
+pub(crate) fn parser(text: &str) -> Result<Box<dyn Parse>, Unfit> {
     if let Some(known) = format(text) {
         return Ok((known.parser)());
     }
@@ -109,14 +112,14 @@ fn names() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.name).collect()
 }
 
-fn found_out(name: &str, sample: &[u8]) -> Result<Guess, Unfit> {
+/// The format of a log that begins with `sample`, and a word on it for the user.
+pub(crate) fn found_out(name: &str, sample: &[u8]) -> Result<(Guess, String), Unfit> {
     if sample.trim_ascii().is_empty() {
         return Err(Unfit::Log(format!("{name}: there is nothing in it")));
     }
     if let Some(guess) = detect(sample).filter(|guess| guess.confidence >= SURE_MIN) {
-        let (sure, format) = (guess.confidence * 100.0, guess.format.name);
-        say(format_args!("{name}: read as {format} ({sure:.0} % sure)"));
-        return Ok(guess);
+        let word = as_read(name, &guess);
+        return Ok((guess, word));
     }
     let line = sample.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line: String = String::from_utf8_lossy(line).chars().take(EXCERPT_CHARS_MAX).collect();
@@ -127,8 +130,30 @@ fn found_out(name: &str, sample: &[u8]) -> Result<Guess, Unfit> {
     )))
 }
 
+/// What was found out of a log, with its first request as it was understood.
+fn as_read(name: &str, guess: &Guess) -> String {
+    let (sure, format) = (guess.confidence * 100.0, guess.format.name);
+    let mut word = format!("{name}: read as {format} ({sure:.0} % sure)");
+    let Some(first) = guess.first.first() else { return word };
+    let _ = write!(word, "; its first request: {} asks", first.client);
+    let _ = write!(word, " {} {}{}", first.method, first.site, first.url);
+    let _ = write!(word, ", status {}, {} bytes", first.status, first.bytes);
+    if let Some(took) = first.served.or(first.took) {
+        let _ = write!(word, ", {} ms", took.as_secs_f64() * 1e3);
+    }
+    if let Some(server) = &first.server {
+        let _ = write!(word, ", by {server}");
+    }
+    match first.hit {
+        Some(true) => word.push_str(", a hit"),
+        Some(false) => word.push_str(", a miss"),
+        None => {}
+    }
+    word
+}
+
 /// Says which lines were no requests, and why.
-fn report(name: &str, tally: &Tally) {
+pub(crate) fn report(name: &str, tally: &Tally) {
     if tally.rejects() == 0 {
         return;
     }

@@ -2,7 +2,8 @@
 
 use crate::exit::{self, Exit, Outcome, say};
 use crate::flags::Sim;
-use crate::whatif::{self, Bar, Logs, Plan, Study, Wrong, advice};
+use crate::logs::{Unfit, report};
+use crate::whatif::{self, Bar, Logs, Plan, Study, advice};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
@@ -17,9 +18,9 @@ use std::thread;
 pub fn run(args: &Sim) -> Outcome {
     match compare(args) {
         Ok(exit) => Ok(exit),
-        Err(error) => match error.downcast_ref::<Wrong>() {
-            Some(Wrong::Usage(message)) => exit::usage(message),
-            Some(Wrong::Log(message)) => {
+        Err(error) => match error.downcast_ref::<Unfit>() {
+            Some(Unfit::Usage(message)) => exit::usage(message),
+            Some(Unfit::Log(message)) => {
                 say(format_args!("baton: {message}"));
                 Ok(Exit::Invalid)
             }
@@ -61,21 +62,7 @@ fn compare(args: &Sim) -> Outcome {
 
 /// Says which lines were passed over, and why.
 fn rejects(study: &Study) {
-    for log in &study.logs {
-        let count = log.tally.rejects();
-        if count == 0 {
-            continue;
-        }
-        let share = 100.0 * count as f64 / log.tally.lines.max(1) as f64;
-        let lines = log.tally.lines;
-        say(format_args!("{}: {count} of {lines} lines ({share:.2} %) are no requests:", log.name));
-        for (cause, count) in &log.tally.rejected {
-            say(format_args!("  {count:>8} {cause}"));
-        }
-        for one in log.tally.examples.iter().take(3) {
-            say(format_args!("  line {}: {}: {}", one.line, one.cause, one.excerpt));
-        }
-    }
+    study.logs.iter().for_each(|log| report(&log.name, &log.tally));
     if study.survey.late > 0 {
         say(format_args!(
             "{} requests were logged much later than they came, and are played late",

@@ -1,9 +1,9 @@
 //! From the numbers of a log to what its requests ask of a server.
 
-use super::Wrong;
 use super::plan::Plan;
 use super::survey::Survey;
 use crate::flags::TimesFrom;
+use crate::logs::Unfit;
 use policy::{Class, Instant, TargetId};
 use rules::{Described, Rules};
 use sim::replay::{Costs, Demand, Logged, Pace, Reply, Teacher, Times};
@@ -42,12 +42,12 @@ impl Feeder {
     /// A feeder for a log that begins with `sample`.
     ///
     /// # Errors
-    /// [`Wrong`] when the log does not have what the plan needs of it.
-    pub fn new(plan: &Plan, sample: &[Ask], intake: &Intake) -> Result<(Self, Learnt), Wrong> {
+    /// [`Unfit`] when the log does not have what the plan needs of it.
+    pub fn new(plan: &Plan, sample: &[Ask], intake: &Intake) -> Result<(Self, Learnt), Unfit> {
         let base_us = sample.first().map_or(0, |ask| ask.at_us);
         if matches!(plan.pace, Pace::Open { .. }) && sample.iter().all(|ask| ask.at_us == 0) {
             let message = "the log does not say when its requests came: play it with --closed";
-            return Err(Wrong::Log(message.into()));
+            return Err(Unfit::Log(message.into()));
         }
         let mut meanings = Meanings { rules: plan.rules.clone(), ..Meanings::default() };
         let mut teacher = Teacher::default();
@@ -60,7 +60,7 @@ impl Feeder {
             TimesFrom::Log => match teacher.times() {
                 Times::Costs => {
                     let message = "the log has no times, or too few: leave --times log out";
-                    return Err(Wrong::Log(message.into()));
+                    return Err(Unfit::Log(message.into()));
                 }
                 times => times,
             },

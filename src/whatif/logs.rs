@@ -1,17 +1,13 @@
 //! The logs of a question, one after the other, as chunks of asks.
 
-use super::{Wrong, words};
-use crate::config::{nearest, quoted};
 use crate::input::Input;
+use crate::logs::{Unfit, found_out, parser};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
-use workload::{Ask, Chunks, FORMATS, Guess, Intake, Parse, Pattern, Tally, detect, format};
+use workload::{Ask, Chunks, Intake, Tally};
 
 /// Requests of a chunk: what stays in a core's cache while a cluster plays it.
 const CHUNK: usize = 1 << 14;
-
-/// How sure a format must be, 0 to 1, to be taken without being named.
-const SURE_MIN: f64 = 0.5;
 
 /// A log that was read, or is being read.
 #[derive(Clone, Debug)]
@@ -48,17 +44,17 @@ impl Logs {
     /// out. `note` is told what was found.
     ///
     /// # Errors
-    /// [`Wrong::Usage`] for a format that is none.
+    /// [`Unfit::Usage`] for a format that is none.
     pub fn new(
         paths: &[PathBuf],
         format: Option<&str>,
         note: Box<dyn Fn(&str)>,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, Unfit> {
         if let Some(text) = format {
             parser(text)?;
         }
         if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
-            return Err(Wrong::Usage("standard input can be read once only".into()));
+            return Err(Unfit::Usage("standard input can be read once only".into()));
         }
         Ok(Self {
             paths: paths.to_vec(),
@@ -172,9 +168,9 @@ impl Logs {
         let (parser, format, confidence) = match &self.format {
             Some(text) => (parser(text)?, text.clone(), None),
             None => {
-                let guess = detected(&name, &sample)?;
+                let (guess, word) = found_out(&name, &sample)?;
                 if !self.repeated {
-                    (self.note)(&said(&name, &guess));
+                    (self.note)(&word);
                 }
                 let confidence = Some(guess.confidence);
                 ((guess.format.parser)(), guess.format.name.to_owned(), confidence)
@@ -199,67 +195,4 @@ impl Logs {
 
 fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-/// A parser for the format with this name, or written down so.
-fn parser(text: &str) -> Result<Box<dyn Parse>, Wrong> {
-    if let Some(known) = format(text) {
-        return Ok((known.parser)());
-    }
-    if text.contains(['$', '%']) {
-        let pattern = Pattern::new(text);
-        return pattern
-            .map(|pattern| pattern.parser())
-            .map_err(|error| Wrong::Usage(format!("--format {text:?}: {error}")));
-    }
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    let remedy = match nearest(text, &names) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None => format!("there are {}, and patterns such as '$remote_addr ...'", quoted(&names)),
-    };
-    Err(Wrong::Usage(format!("there is no log format {text:?}; {remedy}")))
-}
-
-fn detected(name: &str, sample: &[u8]) -> Result<Guess, Wrong> {
-    let guess = detect(sample).filter(|guess| guess.confidence >= SURE_MIN);
-    guess.ok_or_else(|| {
-        if sample.is_empty() {
-            return Wrong::Log(format!("{name}: the log is empty"));
-        }
-        let line = sample.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(&line[..line.len().min(160)]);
-        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        Wrong::Log(format!(
-            "{name}: no known format fits its first lines; name one by --format ({}, or a pattern \
-             as in the server's configuration).\nIts first line: {line}",
-            names.join(", ")
-        ))
-    })
-}
-
-/// What was found out of a log, with its first request as it was understood.
-fn said(name: &str, guess: &Guess) -> String {
-    let mut text = format!(
-        "{name}: format {} (confidence {:.0} %, {} of {} lines fit)",
-        guess.format.name,
-        guess.confidence * 100.0,
-        guess.fitting,
-        guess.lines
-    );
-    if let Some(first) = guess.first.first() {
-        let took = first.served.or(first.took);
-        let took = took.map_or(String::new(), |took| format!(", took {}", words::span(took)));
-        let server = first.server.as_ref();
-        let server = server.map_or(String::new(), |server| format!(", by {server}"));
-        let hit = match first.hit {
-            Some(true) => ", a hit",
-            Some(false) => ", a miss",
-            None => "",
-        };
-        text += &format!(
-            "\n  read as: {} asks {} {}{}: status {}, {} bytes{took}{server}{hit}",
-            first.client, first.method, first.site, first.url, first.status, first.bytes
-        );
-    }
-    text
 }

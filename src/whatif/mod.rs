@@ -32,14 +32,3 @@ pub use running::{Bar, play};
 pub use study::Study;
 pub use survey::{Hot, Survey};
 pub use table::table;
-
-/// Why a question cannot be answered.
-#[derive(Debug, thiserror::Error)]
-pub enum Wrong {
-    /// A word on the command line means nothing.
-    #[error("{0}")]
-    Usage(String),
-    /// The log has nothing to be played.
-    #[error("{0}")]
-    Log(String),
-}

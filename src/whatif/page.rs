@@ -94,7 +94,7 @@ struct Measure {
     title: &'static str,
     value: fn(&Cell) -> Option<f64>,
     write: fn(f64) -> String,
-    top: (f64, f64),
+    top_max: f64,
 }
 
 fn measures(study: &Study) -> [Measure; 3] {
@@ -104,19 +104,19 @@ fn measures(study: &Study) -> [Measure; 3] {
             title: rate,
             value: |cell| Some(cell.figures.capacity_rps.mean),
             write: figure,
-            top: (0.0, f64::INFINITY),
+            top_max: f64::INFINITY,
         },
         Measure {
             title: "Hit ratio of the caches",
             value: |cell| Some(cell.figures.hit_ratio.mean),
             write: |share| format!("{:.0} %", share * 100.0),
-            top: (1.0, 1.0),
+            top_max: 1.0,
         },
         Measure {
             title: "99 in 100 requests took at most",
             value: |cell| (!cell.overloaded()).then_some(cell.figures.p99_ms.mean),
             write: ms,
-            top: (0.0, f64::INFINITY),
+            top_max: f64::INFINITY,
         },
     ]
 }
@@ -147,7 +147,8 @@ fn over_servers(study: &Study) -> Markup {
                         lines: drawn(study, &measure, &cells),
                         points: true,
                         write: measure.write,
-                        top: measure.top,
+                        top_max: measure.top_max,
+                        wide: false,
                     }))
                 }
             }
@@ -178,7 +179,8 @@ fn over_caches(study: &Study) -> Markup {
                         lines: drawn(study, &measure, &cells),
                         points: true,
                         write: measure.write,
-                        top: measure.top,
+                        top_max: measure.top_max,
+                        wide: false,
                     }))
                 }
             }
@@ -219,7 +221,7 @@ fn along(study: &Study) -> Markup {
             "Hit ratio in " (parts) " parts of equally many requests, with " (cluster(study))
             ". Caches are empty at the beginning."
         }
-        div class="wide" {
+        div {
             (plot::lines(&Picture {
                 title: "Hit ratio",
                 across: "part of the log",
@@ -227,7 +229,8 @@ fn along(study: &Study) -> Markup {
                 lines: lines.collect(),
                 points: false,
                 write: |share| format!("{:.0} %", share * 100.0),
-                top: (1.0, 1.0),
+                top_max: 1.0,
+                wide: true,
             }))
         }
     }

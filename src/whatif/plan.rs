@@ -1,8 +1,8 @@
 //! What is to be compared: the command line as ready values.
 
-use super::Wrong;
 use crate::config::{Config, Flag, span};
 use crate::flags::{Capacity, Sim, TimesFrom};
+use crate::logs::Unfit;
 use anyhow::Result;
 use policy::{Class, Entry, POLICIES, Params};
 use rules::Rules;
@@ -59,7 +59,7 @@ impl Plan {
     /// What the command line asks for.
     ///
     /// # Errors
-    /// [`Wrong::Usage`] for a word that means nothing, and those of the configuration.
+    /// [`Unfit::Usage`] for a word that means nothing, and those of the configuration.
     pub fn new(args: &Sim) -> Result<Self> {
         let configured = match &args.rules {
             Some(path) => Some(Config::load(path, &[])?.config),
@@ -73,7 +73,7 @@ impl Plan {
         let runs = policies.len() * servers.len() * caches.len() * (usize::from(args.seeds) + 1);
         if runs > RUNS_MAX {
             let message = format!("that would be {runs} runs, more than {RUNS_MAX}: ask for less");
-            return Err(Wrong::Usage(message).into());
+            return Err(Unfit::Usage(message).into());
         }
         Ok(Self {
             policies,
@@ -108,14 +108,14 @@ fn pace(args: &Sim) -> Result<Pace> {
         let limit = limit.map(|limit| limit as usize);
         if limit == Some(0) {
             return Err(
-                Wrong::Usage("--closed 0 would let nothing in; give at least 1".into()).into()
+                Unfit::Usage("--closed 0 would let nothing in; give at least 1".into()).into()
             );
         }
         return Ok(Pace::Closed { limit });
     }
     if !(args.speed.is_finite() && (1e-6..=1e6).contains(&args.speed)) {
         let message = format!("--speed {} is no factor; give 0.000001 to 1000000", args.speed);
-        return Err(Wrong::Usage(message).into());
+        return Err(Unfit::Usage(message).into());
     }
     Ok(Pace::Open { speed: args.speed })
 }
@@ -125,7 +125,7 @@ fn pace(args: &Sim) -> Result<Pace> {
 fn servers(text: &str) -> Result<Vec<u16>> {
     let mut found = BTreeSet::new();
     let wrong = |part: &str| {
-        Wrong::Usage(format!("{part:?} is no number of servers; write 8, a list, 2..16 or 2..16/2"))
+        Unfit::Usage(format!("{part:?} is no number of servers; write 8, a list, 2..16 or 2..16/2"))
     };
     for part in text.split(',').map(str::trim) {
         let number = |text: &str| {
@@ -203,7 +203,7 @@ fn choice(name: &str, args: &Sim, configured: Option<&Config>) -> Result<Choice>
 fn costs(args: &Sim, rules: Option<&Rules>) -> Result<Costs> {
     let mut services = model::Services::default();
     for text in &args.costs.demand {
-        let (class, service) = demand(text, rules).map_err(Wrong::Usage)?;
+        let (class, service) = demand(text, rules).map_err(Unfit::Usage)?;
         services.set(class, service);
     }
     Ok(Costs {
@@ -252,7 +252,7 @@ fn named<T: Copy>(what: &str, rows: &[(&str, T)], name: &str) -> Result<T> {
     let known = rows.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     known.ok_or_else(|| {
         let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
-        Wrong::Usage(format!("there is no {what} {name}; known: {}", names.join(", "))).into()
+        Unfit::Usage(format!("there is no {what} {name}; known: {}", names.join(", "))).into()
     })
 }
 
@@ -277,7 +277,7 @@ mod tests {
         }
         for text in ["", "0", "x", "5..2", "2..", "..3", "2..8/0", "1025", "2,,3"] {
             let error = servers(text).unwrap_err();
-            assert!(error.downcast_ref::<Wrong>().is_some(), "{text}: {error}");
+            assert!(error.downcast_ref::<Unfit>().is_some(), "{text}: {error}");
         }
     }
 

@@ -8,6 +8,7 @@ const COLOURS: usize = 8;
 
 /// Size of a picture in its own units, and where its axes are.
 const WIDTH: f64 = 420.0;
+const WIDTH_WIDE: f64 = 1080.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
@@ -39,8 +40,10 @@ pub(super) struct Picture<'a> {
     pub(super) points: bool,
     /// How a value is written.
     pub(super) write: fn(f64) -> String,
-    /// The top of the vertical axis at least, and at most.
-    pub(super) top: (f64, f64),
+    /// The vertical axis ends here at the latest.
+    pub(super) top_max: f64,
+    /// Whether it takes the whole width of the page.
+    pub(super) wide: bool,
 }
 
 /// The class of a legend's entry: its colour, and dashes for every further round of colours.
@@ -52,9 +55,10 @@ pub(super) fn style(at: usize) -> String {
 pub(super) fn lines(picture: &Picture<'_>) -> Markup {
     let values = picture.lines.iter().flat_map(|line| line.values.iter().flatten());
     let most = values.copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let step = round_step((most.max(picture.top.0) / TICKS).max(1e-9));
-    let top = ((most / step).ceil().max(1.0) * step).max(picture.top.0).min(picture.top.1);
-    let across = WIDTH - LEFT - RIGHT;
+    let step = round_step((most / TICKS).max(1e-9));
+    let top = ((most / step).ceil().max(1.0) * step).min(picture.top_max);
+    let width = if picture.wide { WIDTH_WIDE } else { WIDTH };
+    let across = width - LEFT - RIGHT;
     let count = picture.places.len();
     let x = |at: usize| match count {
         0 | 1 => LEFT + across / 2.0,
@@ -62,13 +66,13 @@ pub(super) fn lines(picture: &Picture<'_>) -> Markup {
     };
     let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value / top).clamp(0.0, 1.0));
     let ticks = (0..=(top / step).round() as usize).map(|at| at as f64 * step);
-    let label_every = count.div_ceil(9).max(1);
+    let label_every = count.div_ceil(if picture.wide { 20 } else { 9 }).max(1);
     html! {
         figure {
             figcaption { (picture.title) }
-            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(picture.title) {
+            svg viewBox=(format!("0 0 {width} {HEIGHT}")) role="img" aria-label=(picture.title) {
                 @for tick in ticks {
-                    line class="grid" x1=(n(LEFT)) x2=(n(WIDTH - RIGHT)) y1=(n(y(tick))) y2=(n(y(tick))) {}
+                    line class="grid" x1=(n(LEFT)) x2=(n(width - RIGHT)) y1=(n(y(tick))) y2=(n(y(tick))) {}
                     text class="tick" x=(n(LEFT - 6.0)) y=(n(y(tick) + 4.0)) text-anchor="end" {
                         ((picture.write)(tick))
                     }

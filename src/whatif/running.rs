@@ -5,13 +5,13 @@
 //! grows is what clusters know of targets: when that becomes too much, the last clusters are put
 //! off, and the log is read again for them.
 
-use super::Wrong;
 use super::cell::Cell;
 use super::feed::{Feeder, Learnt};
 use super::logs::Logs;
 use super::plan::Plan;
 use super::study::Study;
 use super::survey::{Hot, Survey};
+use crate::logs::Unfit;
 use anyhow::Result;
 use sim::replay::{Demand, Outcome, Pace, Run, Setup};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ struct Job {
 /// Plays the logs to every cluster of the plan.
 ///
 /// # Errors
-/// When a log cannot be read, or is not what is needed: [`Wrong`].
+/// When a log cannot be read, or is not what is needed: [`Unfit`].
 pub fn play(plan: &Plan, logs: &mut Logs, threads: usize, bar: &dyn Bar) -> Result<Study> {
     let runs = plan.cells() * plan.runs_per_cell();
     let mut waiting: Vec<usize> = (0..runs).collect();
@@ -73,7 +73,7 @@ pub fn play(plan: &Plan, logs: &mut Logs, threads: usize, bar: &dyn Bar) -> Resu
         assert!(progressed, "a thread never puts off its last cluster");
         first.get_or_insert(pass);
     }
-    let pass = first.ok_or_else(|| Wrong::Usage("there is nothing to compare".into()))?;
+    let pass = first.ok_or_else(|| Unfit::Usage("there is nothing to compare".into()))?;
     let mut outcomes = outcomes.into_iter().flatten();
     let mut cells = Vec::new();
     for (policy, servers, cache_bytes) in grid(plan) {
@@ -126,7 +126,7 @@ fn pass(
     read: &dyn Fn(u64, Option<u64>),
 ) -> Result<Pass> {
     if !logs.advance()? {
-        return Err(Wrong::Log(logs.unusable()).into());
+        return Err(Unfit::Log(logs.unusable()).into());
     }
     let (mut feeder, learnt) = Feeder::new(plan, logs.asks(), logs.intake())?;
     let setups = setups(plan, &learnt);

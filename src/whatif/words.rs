@@ -40,9 +40,10 @@ pub(super) fn count(number: u64) -> String {
 pub(super) fn figure(value: f64) -> String {
     match value {
         value if !value.is_finite() => "-".to_owned(),
+        0.0 => "0".to_owned(),
         value if value >= 100.0 => count(value.round() as u64),
         value if value >= 10.0 => format!("{value:.1}"),
-        value if value >= 0.1 || value == 0.0 => format!("{value:.2}"),
+        value if value >= 0.1 => format!("{value:.2}"),
         value => format!("{value:.4}"),
     }
 }
@@ -52,7 +53,7 @@ pub(super) fn ms(value: f64) -> String {
     match value {
         value if value >= 60_000.0 => format!("{}{GAP}s", count((value / 1e3).round() as u64)),
         value if value >= 1_000.0 => format!("{:.1}{GAP}s", value / 1e3),
-        value if value >= 0.1 => format!("{}{GAP}ms", figure(value)),
+        value if value >= 0.1 || value == 0.0 => format!("{}{GAP}ms", figure(value)),
         value => format!("{:.0}{GAP}us", value * 1e3),
     }
 }
@@ -117,7 +118,7 @@ mod tests {
         assert_eq!([4 << 30, 1_500, 300 << 20].map(size), ["4GiB", "1.5 KiB", "300MiB"]);
         assert_eq!(
             [0.0, 0.02, 1.234, 56.78, 1234.5].map(figure),
-            ["0.00", "0.0200", "1.23", "56.8", "1,235"]
+            ["0", "0.0200", "1.23", "56.8", "1,235"]
         );
         assert_eq!(
             [0.05, 2.5, 2_500.0, 65_000.0].map(ms),

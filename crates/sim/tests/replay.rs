@@ -113,9 +113,8 @@ fn times_within_a_stamp_are_drawn_by_the_seed() {
     let mut demands = zipf(2, 2_000, 500, MS);
     demands.iter_mut().for_each(|demand| demand.at = Instant(demand.at.0 / 1_000_000_000));
     let grain = Duration::from_secs(1);
-    let latency = |seed| {
-        play(&Setup { seed, grain, ..setup("wrr", 2, 500 * KIB) }, &demands).latency.mean()
-    };
+    let latency =
+        |seed| play(&Setup { seed, grain, ..setup("wrr", 2, 500 * KIB) }, &demands).latency.mean();
     assert_eq!(latency(1), latency(1));
     assert_ne!(latency(1), latency(2));
 }
@@ -194,7 +193,11 @@ fn more_than_the_servers_can_do_is_called_so() {
     let middle = burst[1_500].at;
     burst[1_500..2_000].iter_mut().for_each(|demand| demand.at = middle);
     let passing = play(&setup("wrr", 2, KIB), &burst);
-    assert!(matches!(passing.strain(), Strain::Passing(share) if share < 0.5), "{:?}", passing.strain());
+    assert!(
+        matches!(passing.strain(), Strain::Passing(share) if share < 0.5),
+        "{:?}",
+        passing.strain()
+    );
 }
 
 #[test]
@@ -257,28 +260,26 @@ fn reasons_are_those_of_the_policies() {
 /// The same log on `model::Node`s, requests dealt out in turn: share of hits and mean latency.
 fn on_nodes(servers: usize, cache_bytes: u64, demands: &[Demand]) -> (f64, Duration) {
     let cpu = CpuCost { request: Duration::from_micros(500), ..zero_cpu() };
-    let disk = DiskCost {
-        first: Duration::from_millis(10),
-        page: Duration::ZERO,
-        again: Duration::ZERO,
-    };
+    let disk =
+        DiskCost { first: Duration::from_millis(10), page: Duration::ZERO, again: Duration::ZERO };
     let config = Config { cpu, disk, reading: Reading::Whole, cache_bytes, ..Config::default() };
     let config = Config { cache_policy: CachePolicy::Lru, ..config };
     let mut nodes = vec![Node::new(config); servers];
     let (mut calendar, mut agenda) = (Calendar::default(), Agenda::default());
     let mut dice = Dice::new(1);
     let (mut hits, mut total) = (0_u64, Duration::ZERO);
-    let settle = |limit, nodes: &mut Vec<Node>, calendar: &mut Calendar<_>, total: &mut Duration| {
-        let mut agenda = Agenda::default();
-        while let Some((at, (node, wake))) = calendar.pop(limit) {
-            let node: usize = node;
-            nodes[node].step(at, wake, &mut agenda);
-            agenda.wakes.drain(..).for_each(|(at, wake)| calendar.enter(at, (node, wake)));
-            for line in agenda.parts.drain(..).filter_map(|part| part.end) {
-                *total += line.last_byte.since(line.arrived);
+    let settle =
+        |limit, nodes: &mut Vec<Node>, calendar: &mut Calendar<_>, total: &mut Duration| {
+            let mut agenda = Agenda::default();
+            while let Some((at, (node, wake))) = calendar.pop(limit) {
+                let node: usize = node;
+                nodes[node].step(at, wake, &mut agenda);
+                agenda.wakes.drain(..).for_each(|(at, wake)| calendar.enter(at, (node, wake)));
+                for line in agenda.parts.drain(..).filter_map(|part| part.end) {
+                    *total += line.last_byte.since(line.arrived);
+                }
             }
-        }
-    };
+        };
     for (number, demand) in demands.iter().enumerate() {
         settle(demand.at, &mut nodes, &mut calendar, &mut total);
         let target = TargetId(demand.target.into());
