@@ -3,10 +3,11 @@
 //! Pure: bytes arrive through a `BufRead` that the caller opened, and the same bytes give the same
 //! trace everywhere, so the load generator and the simulator ask the same questions.
 //!
-//! The way of a log: [`read()`] turns lines into [`Record`]s (one file and one row of [`FORMATS`]
-//! for each format), a [`Builder`] turns records of one or several sites into a [`Trace`],
-//! [`Sessions`] groups its requests into HTTP/1.1 connections and batches, [`Statistics`] describes
-//! it, and a [`Plan`] says which part of it is to be asked.
+//! The way of a log: [`detect`] finds its format among [`FORMATS`] (or the user names one, or gives
+//! a [`Pattern`]), [`read()`] turns lines into [`Record`]s, a [`Builder`] turns records of one or
+//! several sites into a [`Trace`], [`Sessions`] groups its requests into HTTP/1.1 connections and
+//! batches, [`Statistics`] describes it, and a [`Plan`] says which part of it is to be asked. A log
+//! too large for that becomes numbers, in [`Chunks`] of [`Ask`]s or [`Compact`].
 
 mod civil;
 pub mod draw;

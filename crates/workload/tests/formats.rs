@@ -242,3 +242,25 @@ fn a_log_without_a_request_is_one_clear_error() {
     let good = "a - - [17/May/2015:10:00:00 +0000] \"GET / HTTP/1.1\" 200 1";
     assert_eq!(error(&format!("nonsense\n{good}")), Ok(()));
 }
+
+#[test]
+fn the_document_has_a_row_for_each_format_and_patterns_that_work() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/logs.md");
+    let text = std::fs::read_to_string(path).expect("the document is there");
+    for format in FORMATS {
+        let name = format!("`{}`", format.name);
+        let row = text.lines().find(|line| {
+            line.starts_with("| `")
+                && line.split(" | ").next().is_some_and(|cell| cell.contains(&name))
+        });
+        assert!(row.is_some(), "{name} is not in docs/logs.md");
+    }
+    let patterns: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once("--format '")?.1.strip_suffix("'"))
+        .collect();
+    assert_eq!(patterns.len(), 3, "one in each language");
+    for pattern in patterns {
+        assert!(Pattern::new(pattern).is_ok(), "{pattern}");
+    }
+}
