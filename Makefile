@@ -8,7 +8,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check figures claims bench bench-relay fuzz doc cc
+.PHONY: help demo test check figures claims bench bench-relay bench-sim fuzz doc cc
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -45,6 +45,11 @@ bench-relay: cc ## the relay beside HAProxy and nginx (installs haproxy, nginx-l
 		command -v wrk >/dev/null || missing="$$missing wrk"; \
 		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
 	$(CARGO) bench --locked --bench relay
+
+bench-sim: cc ## simulated requests a second, and 10,000,000 log lines under 8 policies (installs: see cc)
+	$(CARGO) build --release --locked
+	$(CARGO) bench --locked -p sim --bench replay
+	benches/sim/ten_million.sh target/release/baton
 
 fuzz: cc ## the fuzzers' corpora on stable Rust (installs: see cc); CONTRIBUTING.md says how to explore
 	$(CARGO) test --locked -p wire --test corpus
