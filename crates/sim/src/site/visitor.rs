@@ -176,16 +176,15 @@ impl Visitor {
         let ticket = world.switch.assign(now, &object, before);
         let chosen = ticket.as_ref().map(|ticket| ticket.server);
         self.ticket = ticket;
-        if before == chosen {
+        let Some(before) = before else {
+            world.open(chosen?, object.class, true);
+            return Some(now);
+        };
+        if chosen == Some(before) {
             return Some(now);
         }
-        if let Some(before) = before {
-            world.close(now, before);
-        }
-        world.open(chosen?, object.class, self.turn == 0);
-        if before.is_none() {
-            return Some(now);
-        }
+        world.close(now, before);
+        world.open(chosen?, object.class, false);
         world.outcome.handed_on += 1;
         // The new server's part of the hand-off is charged as a connection of its own.
         self.extra_bytes += CONNECTION_EXTRA_BYTES;
