@@ -71,7 +71,7 @@ fn change(desk: &mut Desk) -> Vec<Duration> {
     change(|desk, id| desk.set_share(id, 2, WARM));
     change(|desk, id| desk.set_state(id, State::Down));
     change(|desk, id| desk.set_state(id, State::Up));
-    if let Some(work) = desk.prepare(|cluster| cluster.leave(id)) {
+    if let Some(work) = desk.prepare(|edit| edit.leave(id)) {
         work();
     }
     timed(&mut times, || desk.leave(id));

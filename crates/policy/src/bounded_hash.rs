@@ -109,6 +109,8 @@ struct BoundedHash {
     share_total: u64,
     ring: Ring,
     ahead: Ahead<Ring>,
+    /// Of the cluster that `servers` shows: of changes made together, only the first is work.
+    epoch: Option<u64>,
     /// Whether every server is usable: then the books have the sum of their loads ready.
     all_usable: bool,
 }
@@ -195,6 +197,9 @@ impl Policy for BoundedHash {
     }
 
     fn changed(&mut self, _: Change, cluster: &Cluster) {
+        if self.epoch.replace(cluster.epoch()) == Some(cluster.epoch()) {
+            return;
+        }
         let servers = named(cluster);
         let alike = place_alike(&self.servers, &servers);
         self.servers = servers;

@@ -4,8 +4,8 @@
 //! decide alike and count alike.
 
 use crate::{
-    Assignment, Change, Cluster, Dice, Ended, Instant, Load, Policy, Preparation, Report, Request,
-    ServerId, Spec, State, Why,
+    Assignment, Change, Cluster, Dice, Edit, Ended, Instant, Load, Policy, Preparation, Report,
+    Request, ServerId, Spec, State, Why,
 };
 use core::time::Duration;
 
@@ -60,12 +60,6 @@ impl Desk {
         let mut desk = Self { policy, cluster, dice: Dice::new(seed) };
         desk.introduce();
         desk
-    }
-
-    /// Replaces the policy; the books stay. The new one is told of every server.
-    pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
-        self.policy = policy;
-        self.introduce();
     }
 
     /// Asks the policy and writes the answer down at once. Servers in `avoid` failed this very
@@ -138,52 +132,69 @@ impl Desk {
         Explanation { answer, candidates: usable.map(cost).collect() }
     }
 
+    /// The cluster as `edit` would make it.
+    pub fn preview<T>(&self, edit: impl FnOnce(&mut Edit<'_>) -> T) -> Cluster {
+        let mut cluster = self.cluster.clone();
+        edit(&mut Edit::of(&mut cluster));
+        cluster
+    }
+
     /// The slow part of a change to come, if it has one: run it where it holds nobody up, then make
     /// the change. A driver with a lock around the desk gives it up in between; should the cluster
     /// change otherwise meanwhile, the change just takes longer.
-    pub fn prepare(&mut self, change: impl FnOnce(&mut Cluster)) -> Option<Preparation> {
-        let mut cluster = self.cluster.clone();
-        change(&mut cluster);
+    pub fn prepare<T>(&mut self, edit: impl FnOnce(&mut Edit<'_>) -> T) -> Option<Preparation> {
+        let cluster = self.preview(edit);
         self.policy.prepare(&cluster)
+    }
+
+    /// Changes the cluster, then tells the policy.
+    pub fn change<T>(&mut self, edit: impl FnOnce(&mut Edit<'_>) -> T) -> T {
+        let mut edited = Edit::of(&mut self.cluster);
+        let result = edit(&mut edited);
+        for change in edited.made() {
+            self.policy.changed(change, &self.cluster);
+        }
+        result
+    }
+
+    /// Replaces the policy and changes the cluster, which the old policy does not hear of any more.
+    /// The books stay; the new policy is told of every server. To be quick, it needs to have been
+    /// prepared ([`Policy::prepare`]) for what [`Desk::preview`] shows. Returns the old policy too:
+    /// it may own a large table, which a driver with a lock gives back without it.
+    pub fn replace<T>(
+        &mut self,
+        policy: Box<dyn Policy>,
+        edit: impl FnOnce(&mut Edit<'_>) -> T,
+    ) -> (Box<dyn Policy>, T) {
+        let old = core::mem::replace(&mut self.policy, policy);
+        let result = edit(&mut Edit::of(&mut self.cluster));
+        self.introduce();
+        (old, result)
+    }
+
+    /// Replaces the policy alone and returns the old one; see [`Desk::replace`].
+    pub fn set_policy(&mut self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
+        self.replace(policy, |_| ()).0
     }
 
     /// Adds a server; `None` when every slot is taken.
     pub fn join(&mut self, spec: Spec, state: State, now: Instant) -> Option<ServerId> {
-        let id = self.cluster.join(spec, state, now)?;
-        self.policy.changed(Change::Joined(id), &self.cluster);
-        Some(id)
+        self.change(|edit| edit.join(spec, state, now))
     }
 
     /// Removes a server; nothing may map to it afterwards.
     pub fn leave(&mut self, id: ServerId) {
-        self.cluster.leave(id);
-        self.policy.changed(Change::Left(id), &self.cluster);
+        self.change(|edit| edit.leave(id));
     }
 
     /// Changes whether a server takes new requests; [`State::Left`] is [`Desk::leave`].
     pub fn set_state(&mut self, id: ServerId, state: State) {
-        if state == State::Left {
-            return self.leave(id);
-        }
-        self.cluster.set_state(id, state);
-        self.policy.changed(Change::State(id, state), &self.cluster);
+        self.change(|edit| edit.set_state(id, state));
     }
 
     /// Changes a server's weight and how far its slow start has come.
     pub fn set_share(&mut self, id: ServerId, weight: u32, warmth: u16) {
-        self.cluster.set_share(id, weight, warmth);
-        self.policy.changed(Change::Share(id), &self.cluster);
-    }
-
-    /// Changes how many requests a server works on at once without visible delay.
-    pub fn set_capacity(&mut self, id: ServerId, capacity: Option<u32>) {
-        self.cluster.set_capacity(id, capacity);
-        self.policy.changed(Change::Share(id), &self.cluster);
-    }
-
-    /// Changes below which share of servers up ejections are ignored; see [`Cluster::new`].
-    pub fn set_panic_share(&mut self, panic_share: f64) {
-        self.cluster.set_panic_share(panic_share);
+        self.change(|edit| edit.set_share(id, weight, warmth));
     }
 
     /// Stores a server's report and tells the policy.

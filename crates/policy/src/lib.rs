@@ -15,6 +15,7 @@ mod cluster;
 mod costs;
 mod departures;
 mod desk;
+mod edit;
 mod gathered;
 mod lard;
 mod lard_cost;
@@ -49,6 +50,7 @@ pub use admission::{Admission, AdmissionForm};
 pub use batch::{Charge, Held};
 pub use cluster::Cluster;
 pub use desk::{Desk, Explanation, Outcome, Ticket};
+pub use edit::Edit;
 pub use params::{Kind, Param, ParamError, Params, Value};
 pub use request::{Assignment, Expect, Guard, Request, Why};
 pub use server::{Report, Server, Spec, State, WARM};
@@ -73,7 +75,8 @@ pub trait Policy: Send {
     /// A request has ended.
     fn ended(&mut self, _ended: &Ended, _cluster: &Cluster) {}
 
-    /// The cluster has changed; `cluster` shows it after the change.
+    /// The cluster has changed; `cluster` shows it after the change, and after those that were made
+    /// with it and are told next (see [`Edit`]).
     fn changed(&mut self, _change: Change, _cluster: &Cluster) {}
 
     /// Work that makes [`Policy::changed`] quick when the cluster comes to look like `cluster`,

@@ -35,13 +35,15 @@ struct Maglev {
     /// Places in `table`.
     size: u64,
     ahead: Ahead<Vec<u16>>,
+    /// Of the cluster that `servers` shows: of changes made together, only the first is work.
+    epoch: Option<u64>,
 }
 
 impl Maglev {
     fn new(params: &Params) -> Self {
         let least = params.count("table_size").expect("it cannot be auto");
         let (servers, table, ahead) = (Vec::new(), Vec::new(), Ahead::default());
-        Self { servers, table, size: prime_from(least), ahead }
+        Self { servers, table, size: prime_from(least), ahead, epoch: None }
     }
 
     fn server(&self, place: u64) -> &Named {
@@ -71,6 +73,9 @@ impl Policy for Maglev {
     }
 
     fn changed(&mut self, _: Change, cluster: &Cluster) {
+        if self.epoch.replace(cluster.epoch()) == Some(cluster.epoch()) {
+            return;
+        }
         let servers = named(cluster);
         if !place_alike(&self.servers, &servers) {
             let ready = self.ahead.take(&servers);

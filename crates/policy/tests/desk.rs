@@ -6,11 +6,11 @@
 mod setup;
 
 use policy::{
-    Assignment, Change, Cluster, Desk, Dice, Entry, Instant, Load, Outcome, POLICIES, ParamError,
-    Params, Policy, Request, ServerId, Spec, State, Value, WARM, Why, entry,
+    Assignment, Change, Cluster, Desk, Dice, Edit, Entry, Instant, Load, Outcome, POLICIES,
+    ParamError, Params, Policy, Request, ServerId, Spec, State, Value, WARM, Why, entry,
 };
 use proptest::prelude::*;
-use setup::{A, B, C, ask_for, at, spec};
+use setup::{A, B, C, D, ask_for, at, spec};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Always answers with the first usable server; reports changes.
@@ -173,7 +173,7 @@ fn a_change_that_was_prepared_ends_like_one_that_was_not() {
     for entry in POLICIES {
         let changed = |prepare: bool| {
             let mut desk = desk_of(entry, 4);
-            if prepare && let Some(work) = desk.prepare(|cluster| cluster.leave(B)) {
+            if prepare && let Some(work) = desk.prepare(|edit| edit.leave(B)) {
                 work();
             }
             desk.leave(B);
@@ -189,10 +189,94 @@ fn what_is_slow_to_change_can_be_prepared_and_nothing_else_needs_it() {
     for entry in POLICIES {
         let mut desk = desk_of(entry, 4);
         let slow = ["maglev", "bounded-hash"].contains(&entry.name);
-        let leave = desk.prepare(|cluster| cluster.leave(B));
+        let leave = desk.prepare(|edit| edit.leave(B));
         assert_eq!(leave.is_some(), slow, "{}", entry.name);
-        let ramp = desk.prepare(|cluster| cluster.set_share(B, 1, WARM / 2));
+        let ramp = desk.prepare(|edit| edit.set_share(B, 1, WARM / 2));
         assert!(ramp.is_none(), "{}: a ramp moves nothing", entry.name);
         assert_eq!(desk.cluster().usable().len(), 4, "{}: nothing has changed yet", entry.name);
+    }
+}
+
+/// What a reload may do at once: a server leaves, another has its slot, one changes, one joins.
+fn reload(edit: &mut Edit<'_>) {
+    edit.leave(B);
+    assert_eq!(edit.join(spec(7), State::Up, at(1)), Some(B), "its slot is free at once");
+    edit.set_share(C, 3, WARM);
+    edit.join(spec(8), State::Up, at(1));
+    edit.set_panic_share(0.5);
+}
+
+fn answers(desk: &Desk) -> Vec<Option<Assignment>> {
+    (0..100).map(|target| desk.explain(&ask_for(target)).answer).collect()
+}
+
+#[test]
+fn changes_made_together_end_like_changes_made_in_turn() {
+    for entry in POLICIES {
+        let (mut together, mut in_turn) = (desk_of(entry, 4), desk_of(entry, 4));
+        for desk in [&mut together, &mut in_turn] {
+            for target in 0..100 {
+                let (_, ticket) = desk.assign(&ask_for(target), &[]).unwrap();
+                desk.finish(ticket, Outcome { at: at(0), ok: true, first_byte: None });
+            }
+        }
+        if let Some(work) = together.prepare(reload) {
+            work();
+        }
+        together.change(reload);
+        in_turn.leave(B);
+        in_turn.join(spec(7), State::Up, at(1));
+        in_turn.set_share(C, 3, WARM);
+        in_turn.join(spec(8), State::Up, at(1));
+        in_turn.change(|edit| edit.set_panic_share(0.5));
+        assert_eq!(answers(&together), answers(&in_turn), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_policy_that_was_prepared_answers_like_one_that_was_not() {
+    for entry in POLICIES {
+        let replaced = |prepare: bool| {
+            let mut desk = desk_of(&POLICIES[0], 4);
+            let mut policy = (entry.build)(&Params::new(entry.params));
+            if prepare && let Some(work) = policy.prepare(&desk.preview(reload)) {
+                work();
+            }
+            let (old, ()) = desk.replace(policy, reload);
+            drop(old);
+            answers(&desk)
+        };
+        assert_eq!(replaced(true), replaced(false), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_policy_hears_of_changes_when_all_are_made_and_the_old_one_hears_of_none() {
+    let (mut desk, told_old) = desk(3, 0.0);
+    let _introduced = told_old.try_iter().count();
+    desk.change(reload);
+    let changes = [Change::Left(B), Change::Joined(B), Change::Share(C), Change::Joined(D)];
+    assert_eq!(told_old.try_iter().collect::<Vec<_>>(), changes);
+    let (policy, told) = witness();
+    let (_old, ()) = desk.replace(policy, |edit| edit.leave(A));
+    assert_eq!(told_old.try_iter().count(), 0);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [B, C, D].map(Change::Joined));
+}
+
+#[test]
+fn a_panic_that_a_new_threshold_begins_or_ends_is_told() {
+    for entry in POLICIES {
+        let mut desk = desk_of(entry, 2);
+        desk.set_state(A, State::Ejected);
+        for panic_share in [0.9, 0.0] {
+            desk.change(|edit| edit.set_panic_share(panic_share));
+            for answer in answers(&desk).iter().flatten() {
+                assert!(desk.cluster().is_usable(answer.server), "{}", entry.name);
+            }
+        }
+        desk.set_state(B, State::Down);
+        assert_eq!(desk.explain(&ask_for(1)).answer.map(|a| a.server), None, "{}", entry.name);
+        desk.change(|edit| edit.set_panic_share(0.9));
+        assert_eq!(desk.explain(&ask_for(1)).answer.map(|a| a.server), Some(A), "{}", entry.name);
     }
 }

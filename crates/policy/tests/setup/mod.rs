@@ -11,6 +11,7 @@ use std::time::Duration;
 pub const A: ServerId = ServerId(0);
 pub const B: ServerId = ServerId(1);
 pub const C: ServerId = ServerId(2);
+pub const D: ServerId = ServerId(3);
 
 /// A policy by name, with parameters.
 pub fn policy(name: &str, set: &[(&str, Value)]) -> Box<dyn Policy> {
