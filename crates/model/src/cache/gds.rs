@@ -138,6 +138,12 @@ impl Gds {
         }
     }
 
+    /// See [`super::Cache::least_worth`].
+    pub fn least_worth(&mut self) -> Option<f64> {
+        self.victim()?;
+        self.heap.first().map(|(rank, _)| f64::from_bits(rank.0))
+    }
+
     /// See [`super::Cache::bytes`].
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -96,6 +96,15 @@ impl Cache {
         }
     }
 
+    /// The worth of the target that would be evicted next, by whose order caches of one policy
+    /// compare: for Greedy-Dual-Size its worth, otherwise zero. `None` when it is empty.
+    pub fn least_worth(&mut self) -> Option<f64> {
+        match self {
+            Self::Lru(cache) => cache.victim().map(|_| 0.0),
+            Self::Gds(cache) => cache.least_worth(),
+        }
+    }
+
     /// The target that would be evicted next; `None` when it is empty.
     pub fn victim(&mut self) -> Option<TargetId> {
         match self {

@@ -1,8 +1,8 @@
 //! LB/GC of ASPLOS 1998: a front-end that knows every node's cache, for comparison.
 //!
 //! It keeps a mirror of each cache. A target that some node has goes there; any other goes where
-//! there is room or, when there is none, to the node whose next victim was not used for longest.
-//! No load is looked at. Here and not among the switch's policies, because it has to be told sizes
+//! there is room or, when there is none, to the node that would evict the oldest target: the one of
+//! least worth under Greedy-Dual-Size, the one not used for longest under LRU. No load is looked at. Here and not among the switch's policies, because it has to be told sizes
 //! and the caches' rule: it is what LARD is to be measured by, not what anybody would run.
 
 use model::{Cache, CachePolicy, Index};
@@ -21,8 +21,8 @@ struct Kept {
 /// One node's cache as the front-end imagines it.
 struct Mirror {
     cache: Cache,
-    /// When what it would evict next was used last; zero while it is empty.
-    victim_used: u64,
+    /// What it would evict next: its worth, and when it was used last. Zero while it is empty.
+    victim: (f64, u64),
 }
 
 /// The policy.
@@ -57,7 +57,7 @@ impl CacheMirror {
     }
 
     fn empty(&self) -> Mirror {
-        Mirror { cache: Cache::new(self.policy, self.capacity_bytes), victim_used: 0 }
+        Mirror { cache: Cache::new(self.policy, self.capacity_bytes), victim: (0.0, 0) }
     }
 
     /// Who should have a target of `bytes` that nobody has.
@@ -65,9 +65,12 @@ impl CacheMirror {
         let rank = |id: &ServerId| {
             let mirror = &self.mirrors[id.index()];
             let free = self.capacity_bytes - mirror.cache.bytes();
-            let (full, used) =
-                if free >= bytes { (false, u64::MAX - free) } else { (true, mirror.victim_used) };
-            (full, used, cluster.load(*id))
+            let (worth, used) = mirror.victim;
+            // Worths are no negative numbers: their bits compare as they do.
+            match free >= bytes {
+                true => (false, u64::MAX - free, 0),
+                false => (true, worth.to_bits(), used),
+            }
         };
         cluster.usable().iter().copied().min_by_key(rank)
     }
@@ -117,9 +120,10 @@ impl Policy for CacheMirror {
         }
         let kept = mirror.cache.contains(request.target);
         self.kept[number] = kept.then_some(Kept { server: answer.server, used: self.requests });
+        let worth = mirror.cache.least_worth().unwrap_or(0.0);
         let victim = mirror.cache.victim().and_then(|target| self.numbers.find(target));
-        mirror.victim_used =
-            victim.and_then(|number| self.kept[number as usize]).map_or(0, |kept| kept.used);
+        let victim = victim.and_then(|number| self.kept[number as usize]);
+        mirror.victim = (worth, victim.map_or(0, |kept| kept.used));
     }
 
     fn changed(&mut self, change: Change, _: &Cluster) {

@@ -320,7 +320,7 @@ impl<'a> Engine<'a> {
 
     fn measure_node(&self, member: &Member, until: Instant, span: Duration) -> NodeReport {
         let mut meter = member.meter.clone();
-        meter.count(until.max(self.now), self.setup.idle_below);
+        meter.count(until, self.setup.idle_below);
         let (open_mean, idle) = meter.means(span);
         let share = |busy: Duration, before: Signed| {
             (signed(busy) - before) as f64 / (span.as_nanos() as f64).max(1.0)

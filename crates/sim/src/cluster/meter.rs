@@ -125,12 +125,12 @@ impl NodeMeter {
     /// Counts up to `now`.
     #[inline]
     pub(super) fn count(&mut self, now: Instant, idle_below: u32) {
-        let span_ns = now.0 - self.at.0;
+        let span_ns = now.0.saturating_sub(self.at.0);
         self.open_ns += u128::from(self.open) * u128::from(span_ns);
         if self.open < idle_below {
             self.idle_ns += span_ns;
         }
-        self.at = now;
+        self.at = self.at.max(now);
     }
 
     /// It has one connection more.

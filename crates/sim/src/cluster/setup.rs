@@ -2,6 +2,7 @@
 
 use super::cost::{DistributedCost, FORWARD, ForwardCost, FrontCost, MoveCost};
 use super::{Arrivals, CacheMirror, Script};
+use core::fmt;
 use model::{CachePolicy, Config};
 use policy::{Admission, Charge, Instant, Params, Policy, TargetId};
 
@@ -31,6 +32,15 @@ pub enum Chooser {
     Row(&'static policy::Entry, Params),
     /// LB/GC of ASPLOS 1998, see [`super::CacheMirror`].
     CacheMirror,
+}
+
+impl fmt::Debug for Chooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row(entry, params) => write!(f, "{} {params:?}", entry.name),
+            Self::CacheMirror => f.write_str("lb-gc"),
+        }
+    }
 }
 
 impl Chooser {
@@ -105,7 +115,7 @@ pub enum Loss {
 }
 
 /// A cluster to be simulated.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// How many nodes.
     pub nodes: u16,
