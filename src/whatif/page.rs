@@ -17,9 +17,9 @@ const STYLE: &str = include_str!("page.css");
 const MODEL: [&str; 4] = [
     "The policy is asked for every request by the same code that runs in the switch, and is told \
      when each ends; a client's last server counts as its holder for 15 s.",
-    "A server is a CPU and a disk, each first come, first served, and a cache of whole targets that \
-     begins empty. Every request takes the CPU for its reading and sending; a miss then takes the \
-     disk; requests for a target that is being read wait for that read.",
+    "A server is a CPU and a disk, each first come, first served, and a cache of whole targets \
+     that begins empty. Every request takes the CPU for its reading and sending; a miss then takes \
+     the disk; requests for a target that is being read wait for that read.",
     "Times within one stamp of the log are drawn anew for every seed, alike for all clusters. \
      Intervals are 95 % over the seeds. They say nothing of other days: the parts of the log do.",
     "Not modelled: the network, clients that give up or come back, failing servers, replies that \
@@ -380,10 +380,12 @@ fn modelled(study: &Study) -> Markup {
             dt { "stamps" }
             dd { "tell " (ms(study.learnt.grain.as_secs_f64() * 1e3)) " apart" }
             dt { "busiest CPU or disk" }
-            dd {
-                "up to " (percent(study.cells.iter().map(|c| c.figures.work.mean).fold(0.0, f64::max)))
-                " of what it can do"
-            }
+            dd { "up to " (percent(busiest(study))) " of what it can do" }
         }
     }
+}
+
+/// The work of the busiest CPU or disk of all clusters, in parts of what it can do.
+fn busiest(study: &Study) -> f64 {
+    study.cells.iter().map(|cell| cell.figures.work.mean).fold(0.0, f64::max)
 }

@@ -154,7 +154,7 @@ fn servers(text: &str) -> Result<Vec<u16>> {
     Ok(found.into_iter().collect())
 }
 
-/// The policies, each checked by the configuration itself, so that a mistake is shown as it is there.
+/// The policies, each checked by the configuration itself: a mistake is shown as it is there.
 fn policies(args: &Sim, configured: Option<&Config>) -> Result<Vec<Choice>> {
     let mut names: Vec<&str> = Vec::new();
     for name in args.policy.iter().map(|name| name.trim()) {

@@ -72,7 +72,8 @@ pub(super) fn lines(picture: &Picture<'_>) -> Markup {
             figcaption { (picture.title) }
             svg viewBox=(format!("0 0 {width} {HEIGHT}")) role="img" aria-label=(picture.title) {
                 @for tick in ticks {
-                    line class="grid" x1=(n(LEFT)) x2=(n(width - RIGHT)) y1=(n(y(tick))) y2=(n(y(tick))) {}
+                    @let height = n(y(tick));
+                    line class="grid" x1=(n(LEFT)) x2=(n(width - RIGHT)) y1=(height) y2=(height) {}
                     text class="tick" x=(n(LEFT - 6.0)) y=(n(y(tick) + 4.0)) text-anchor="end" {
                         ((picture.write)(tick))
                     }
@@ -83,7 +84,8 @@ pub(super) fn lines(picture: &Picture<'_>) -> Markup {
                             text-anchor="middle" { (place) }
                     }
                 }
-                text class="axis" x=(n(LEFT + across / 2.0)) y=(n(HEIGHT - 6.0)) text-anchor="middle" {
+                text class="axis" x=(n(LEFT + across / 2.0)) y=(n(HEIGHT - 6.0))
+                    text-anchor="middle" {
                     (picture.across)
                 }
                 @for line in &picture.lines {

@@ -1,9 +1,9 @@
 //! Feeding every cluster from one reading of the log, on all cores.
 //!
 //! This thread reads; each of the others has clusters of its own and plays them whatever is read.
-//! Between them are channels of few chunks, so memory does not depend on the length of the log. What
-//! grows is what clusters know of targets: when that becomes too much, the last clusters are put
-//! off, and the log is read again for them.
+//! Between them are channels of few chunks, so memory does not depend on the length of the log.
+//! What grows is what clusters know of targets: when that becomes too much, the last clusters are
+//! put off, and the log is read again for them.
 
 use super::cell::Cell;
 use super::feed::{Feeder, Learnt};

@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod mistakes;
+mod page;
+
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -317,80 +320,6 @@ fn rules_and_demands_say_which_requests_are_heavy() {
     let plain = work(&[]);
     let heavy = work(&["--demand", "slow=disk:200ms,cacheable:0"]);
     assert!(heavy > plain * 3.0, "{plain} {heavy}");
-}
-
-#[test]
-fn the_page_is_whole_and_needs_nothing_else() {
-    let folder = folder();
-    let path = file(&folder, "a.log", log(Format::Combined));
-    let page = folder.path().join("report.html");
-    let html = page.to_str().unwrap();
-    done(&[&path, "--servers", "2,4", "--cache", "400KiB,1MiB", "--html", html]);
-    let page = fs::read_to_string(page).unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..60]);
-    for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link"] {
-        assert!(!page.contains(outside), "{outside} would be asked for");
-    }
-    for part in ["Advice", "Over the size of the cache", "Why servers were chosen", "/t/0", "<svg"]
-    {
-        assert!(page.contains(part), "{part}");
-    }
-    assert_nested(&page);
-}
-
-/// Every element that is opened is closed, in order.
-fn assert_nested(page: &str) {
-    let void = ["!DOCTYPE", "meta"];
-    let mut open: Vec<&str> = Vec::new();
-    let body =
-        page.split("<style>").next().unwrap().to_owned() + page.split("</style>").nth(1).unwrap();
-    let body: &str = Box::leak(body.into_boxed_str());
-    for tag in body.split('<').skip(1) {
-        let tag = &tag[..tag.find('>').unwrap()];
-        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
-        if tag.starts_with('/') {
-            assert_eq!(open.pop(), Some(name), "{tag}");
-        } else if !void.contains(&name) {
-            open.push(name);
-        }
-    }
-    assert!(open.is_empty(), "{open:?}");
-}
-
-#[test]
-fn what_is_no_request_is_counted_and_shown() {
-    let folder = folder();
-    let text = log(Format::Combined) + "garbage\n10.0.0.1 - - [when] \"GET / HTTP/1.1\" 200 1\n";
-    let path = file(&folder, "a.log", text);
-    let (_, said) = done(&[&path, "--servers", "2", "--policy", "wrr"]);
-    assert!(said.contains("2 of 4002 lines are no requests"), "{said}");
-    assert!(said.contains("line 4001: ") && said.contains("no valid time"), "{said}");
-}
-
-#[test]
-fn mistakes_get_one_clear_answer_and_the_right_exit_code() {
-    let folder = folder();
-    let good = file(&folder, "a.log", log(Format::Combined));
-    let empty = file(&folder, "empty.log", "");
-    let noise = file(&folder, "noise.log", "nothing\nof\nthe kind\n");
-    let table: [(&[&str], i32, &str); 12] = [
-        (&[&empty], 1, "there is nothing in it"),
-        (&[&noise], 1, "no known format fits it"),
-        (&[&noise, "--format", "combined"], 1, "none of the log's 3 lines is a request"),
-        (&["/no/such/file.log"], 3, "cannot read /no/such/file.log"),
-        (&[&good, "--policy", "lrad"], 1, "did you mean \"lard\"?"),
-        (&[&good, "--format", "combnied"], 2, "did you mean \"combined\"?"),
-        (&[&good, "--servers", "16..2"], 2, "is no number of servers"),
-        (&[&good, "--cache", "4"], 2, "32MiB"),
-        (&[&good, "--costs", "flush"], 2, "known: asplos, apache, flash"),
-        (&[&good, "--times", "log"], 1, "the log has no times"),
-        (&[&good, "--set", "policy.t_high=x"], 1, "policy.t_high cannot be"),
-        (&[&good, "--demand", "nil=cpu:1ms"], 2, "there is no class"),
-    ];
-    for (args, code, words) in table {
-        let said = refused(args, b"", code);
-        assert!(said.contains(words), "{args:?}: {said}");
-    }
 }
 
 #[test]
