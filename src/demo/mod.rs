@@ -144,7 +144,7 @@ pub fn play(plot: &Plot, plan: &Arc<Plan>, progress: bool) -> Result<Vec<Row>> {
 fn imbalance(service: &crate::serve::Service) -> f64 {
     let shared = service.glass().shared();
     let (books, now) = (shared.ask.books(), shared.clock.now());
-    let servers = books.desk.cluster().servers();
+    let servers = books.desk().cluster().servers();
     let means: Vec<f64> =
         servers.map(|server| server.load_mean(policy::Instant::ZERO, now)).collect();
     let mean = means.iter().sum::<f64>() / means.len().max(1) as f64;

@@ -25,8 +25,8 @@ pub(super) fn explain(glass: &Glass, asked: &ExplainRequest) -> Result<ExplainVi
         backend.map_or_else(|| format!("#{}", id.0), |backend| backend.name.to_string())
     };
     let books = glass.shared().ask.books();
-    let explanation = books.desk.explain(&request);
-    let cluster = books.desk.cluster();
+    let explanation = books.desk().explain(&request);
+    let cluster = books.desk().cluster();
     let candidate = |(id, cost): &(ServerId, Option<f64>)| CandidateView {
         server: name(*id),
         load: cluster.load(*id).as_f64(),

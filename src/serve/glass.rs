@@ -14,7 +14,7 @@ use control::{Refusal, Switch};
 use distributor::counters::{BOUNDS_US, Counter};
 use distributor::journal::Record;
 use distributor::{Backend, Entrance, PerWorker, Shared, say};
-use policy::{Class, ServerId, State, Why};
+use policy::{Class, Cluster, Policy, State, Why};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -94,14 +94,17 @@ impl Glass {
         changes
     }
 
-    /// Replaces the policy object, if the configuration names another or other parameters.
-    pub(super) fn update_policy(&self, books: &mut distributor::ask::Books) {
+    /// Another policy object, if the configuration names another or other parameters.
+    pub(super) fn policy_due(&self) -> Option<Box<dyn Policy>> {
         let mut state = self.state();
-        if core::mem::take(&mut state.policy_due) {
-            books.desk.set_policy(state.config.policy.build());
-            let (policy, now) = (state.config.policy.entry.name, self.shared.clock.now());
-            state.eras.change(policy, &self.decided(), now);
-        }
+        core::mem::take(&mut state.policy_due).then(|| state.config.policy.build())
+    }
+
+    /// Notes that what [`Glass::policy_due`] gave decides from here on.
+    pub(super) fn policy_changed(&self) {
+        let mut state = self.state();
+        let (policy, now) = (state.config.policy.entry.name, self.shared.clock.now());
+        state.eras.change(policy, &self.decided(), now);
     }
 
     /// Decisions by reason since the process began.
@@ -160,13 +163,9 @@ impl Glass {
         self.shared.journal.started_unix_ms() + at.0 / 1_000_000
     }
 
-    fn id(&self, name: &str) -> Option<ServerId> {
-        live_of(self).backends.iter().flatten().find(|b| *b.name == *name).map(|b| b.id)
-    }
-
     fn server(&self, backend: &Backend) -> Option<ServerView> {
         let books = self.shared.ask.books();
-        let server = books.desk.cluster().server(backend.id)?;
+        let server = books.desk().cluster().server(backend.id)?;
         let config = self.config();
         let of_config = config.servers.iter().find(|server| *server.name == *backend.name);
         let live = live_of(self);
@@ -251,7 +250,7 @@ impl Switch for Glass {
             params: params.map(|(param, v)| (param.name.to_owned(), v.to_string())).collect(),
             config: view,
             workers: u32::try_from(shared.counters.iter().count()).unwrap_or(u32::MAX),
-            panic: shared.ask.books().desk.cluster().panic(),
+            panic: shared.ask.books().desk().cluster().panic(),
             listeners: self.listeners(&listening),
             requests: sum(|c| &c.requests),
             in_flight: sum(|c| &c.in_flight),
@@ -284,18 +283,20 @@ impl Switch for Glass {
     }
 
     fn set_state(&self, server: &str, state: State) {
-        if let Some(id) = self.id(server) {
-            self.shared.ask.books().set_state(id, state);
-        }
+        self.shared.ask.change(|edit| {
+            if let Some(id) = named(edit.cluster(), server).map(|known| known.id) {
+                edit.set_state(id, state);
+            }
+        });
     }
 
     fn set_warmth(&self, server: &str, warmth: u16) {
-        if let Some(id) = self.id(server) {
-            let mut books = self.shared.ask.books();
-            if let Some(weight) = books.desk.cluster().server(id).map(|s| s.spec.weight) {
-                books.desk.set_share(id, weight, warmth);
+        self.shared.ask.change(|edit| {
+            if let Some((id, weight)) = named(edit.cluster(), server).map(|s| (s.id, s.spec.weight))
+            {
+                edit.set_share(id, weight, warmth);
             }
-        }
+        });
     }
 
     fn set_weight(&self, server: &str, weight: u32) -> Result<u32, Refusal> {
@@ -305,14 +306,19 @@ impl Switch for Glass {
                  drain it"
             )));
         }
-        let unknown = || Refusal::Unknown(format!("there is no server {server}"));
-        let id = self.id(server).ok_or_else(unknown)?;
-        let mut books = self.shared.ask.books();
-        let known = books.desk.cluster().server(id).ok_or_else(unknown)?;
-        let (was, warmth) = (known.spec.weight, known.warmth);
-        books.desk.set_share(id, weight, warmth);
-        Ok(was)
+        let was = self.shared.ask.change(|edit| {
+            let known = named(edit.cluster(), server)?;
+            let (id, was, warmth) = (known.id, known.spec.weight, known.warmth);
+            edit.set_share(id, weight, warmth);
+            Some(was)
+        });
+        was.ok_or_else(|| Refusal::Unknown(format!("there is no server {server}")))
     }
+}
+
+/// The server that has this name now: a reload may have given its old slot to another.
+fn named<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a policy::Server> {
+    cluster.servers().find(|server| *server.spec.name == *name && server.state != State::Left)
 }
 
 impl Glass {

@@ -10,8 +10,8 @@ use crate::config::{Config, rule_label};
 use anyhow::{Result, anyhow};
 use control::Supervisor;
 use distributor::{Backend, Entrance, Live, PerWorker, Route, say};
-use policy::{Instant, ServerId, Spec, State};
-use std::collections::BTreeMap;
+use policy::{Edit, Instant, ServerId, Spec, State};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -48,84 +48,97 @@ pub(super) fn apply(
     addresses: &BTreeMap<String, SocketAddr>,
     entrances: &[Arc<Entrance>],
 ) -> Vec<String> {
-    let mut weights = Vec::new();
     let (shared, config) = (glass.shared(), glass.config());
     let workers = shared.counters.iter().count();
     let now = shared.clock.now();
     let old = shared.live.load_full();
-    let mut books = shared.ask.books();
-    let mut backends: Vec<Option<Arc<Backend>>> = Vec::new();
-    let left: Vec<ServerId> = old
-        .backends
-        .iter()
-        .flatten()
-        .filter(|backend| !addresses.contains_key(&*backend.name))
-        .map(|backend| backend.id)
-        .collect();
-    left.into_iter().for_each(|id| books.leave(id));
-    for server in &config.servers {
-        let address = addresses[&server.name];
-        let known = old.backends.iter().flatten().find(|backend| *backend.name == *server.name);
-        let id = match known {
-            Some(backend) => rejoin(&mut books, backend.id, &server.spec(), &mut weights),
-            None => join(&mut books, server.spec(), now),
-        };
-        let Some(id) = id else { continue };
-        let limit = server.max_inflight.unwrap_or(0);
-        let queue_max = u32::try_from(config.queue.length).unwrap_or(u32::MAX);
-        books.set_gate(id, limit, queue_max);
-        let backend = match known.filter(|backend| backend.address == address) {
-            Some(backend) => Arc::clone(backend),
-            None => Arc::new(Backend::new(id, &server.name, address, workers)),
-        };
-        if backends.len() <= id.index() {
-            backends.resize_with(id.index() + 1, || None);
-        }
-        backends[id.index()] = Some(backend);
-    }
-    glass.update_policy(&mut books);
-    books.desk.set_panic_share(config.panic_share);
-    books.version += 1;
-    shared.live.store(Arc::new(Live {
-        version: books.version,
+    let known: Known = old.backends.iter().flatten().map(|known| (&*known.name, known)).collect();
+    let policy = glass.policy_due();
+    let other_policy = policy.is_some();
+    // Whatever does not depend on the slots is ready before anybody has to wait.
+    let mut live = Live {
+        version: 0,
         settings: convert::settings(&config, &glass.pseudonym),
         rules: Arc::clone(&config.rules),
         policy: config.policy.entry.name.into(),
         routes: routes(&config, entrances, Some(&old), workers),
-        backends,
-    }));
-    drop(books);
+        backends: Vec::new(),
+    };
+    let places = shared.ask.change_with(
+        policy,
+        |edit| place(edit, &config, &known, now),
+        |books, places| {
+            for (server, place) in config.servers.iter().zip(&places) {
+                let Some(id) = place.id else { continue };
+                let limit = server.max_inflight.unwrap_or(0);
+                let queue_max = u32::try_from(config.queue.length).unwrap_or(u32::MAX);
+                books.set_gate(id, limit, queue_max);
+                let address = addresses[&server.name];
+                let backend = match known.get(&*server.name) {
+                    Some(backend) if backend.address == address => Arc::clone(backend),
+                    _ => Arc::new(Backend::new(id, &server.name, address, workers)),
+                };
+                if live.backends.len() <= id.index() {
+                    live.backends.resize_with(id.index() + 1, || None);
+                }
+                live.backends[id.index()] = Some(backend);
+            }
+            if other_policy {
+                glass.policy_changed();
+            }
+            live.version = books.next_version();
+            shared.live.store(Arc::new(live));
+            places
+        },
+    );
     shared.ask.set_crowd(convert::crowd(&config));
-    weights
+    for (server, _) in config.servers.iter().zip(&places).filter(|(_, place)| place.id.is_none()) {
+        say(format_args!("no slot is left for server {}; it is not used", server.name));
+    }
+    places.into_iter().filter_map(|place| place.reweighed).collect()
 }
 
-fn join(books: &mut distributor::ask::Books, spec: Spec, now: Instant) -> Option<ServerId> {
-    let name = spec.name.clone();
-    let id = books.desk.join(spec, State::Up, now);
-    if id.is_none() {
-        say(format_args!("no slot is left for server {name}; it is not used"));
-    }
-    id
+/// The servers in the table, by name.
+type Known<'a> = BTreeMap<&'a str, &'a Arc<Backend>>;
+
+/// Where a server of the configuration is.
+struct Place {
+    /// Its slot; `None`: none is left.
+    id: Option<ServerId>,
+    /// A weight that became another, in words.
+    reweighed: Option<String>,
+}
+
+/// Brings the servers of the cluster in line with the configuration.
+fn place(edit: &mut Edit<'_>, config: &Config, known: &Known<'_>, now: Instant) -> Vec<Place> {
+    let stay: BTreeSet<_> = config.servers.iter().map(|server| &*server.name).collect();
+    let left = known.iter().filter(|(name, _)| !stay.contains(*name));
+    left.for_each(|(_, backend)| edit.leave(backend.id));
+    let place = |server: &crate::config::ready::Server| match known.get(&*server.name) {
+        Some(backend) => rejoin(edit, backend.id, &server.spec()),
+        None => Place { id: edit.join(server.spec(), State::Up, now), reweighed: None },
+    };
+    let places = config.servers.iter().map(place).collect();
+    edit.set_panic_share(config.panic_share);
+    places
 }
 
 /// Takes over weight and capacity of a server that stays; notes a weight that becomes another.
-fn rejoin(
-    books: &mut distributor::ask::Books,
-    id: ServerId,
-    spec: &Spec,
-    weights: &mut Vec<String>,
-) -> Option<ServerId> {
-    let server = books.desk.cluster().server(id)?;
-    if server.spec.weight != spec.weight {
-        let (name, was, is) = (&spec.name, server.spec.weight, spec.weight);
-        weights.push(format!("server {name}: weight {was} -> {is} (the configuration's)"));
+fn rejoin(edit: &mut Edit<'_>, id: ServerId, spec: &Spec) -> Place {
+    let Some(server) = edit.cluster().server(id) else {
+        return Place { id: None, reweighed: None };
+    };
+    let (was, warmth) = (server.spec.weight, server.warmth);
+    let other_capacity = server.spec.capacity != spec.capacity;
+    let reweighed = (was != spec.weight).then(|| {
+        let (name, is) = (&spec.name, spec.weight);
+        format!("server {name}: weight {was} -> {is} (the configuration's)")
+    });
+    edit.set_share(id, spec.weight, warmth);
+    if other_capacity {
+        edit.set_capacity(id, spec.capacity);
     }
-    let (warmth, changed) = (server.warmth, server.spec.capacity != spec.capacity);
-    books.desk.set_share(id, spec.weight, warmth);
-    if changed {
-        books.desk.set_capacity(id, spec.capacity);
-    }
-    Some(id)
+    Place { id: Some(id), reweighed }
 }
 
 /// Counters by entrance and rule. Those that were there before go on counting, unless they would

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) fn totals(glass: &Glass) -> Totals {
     let shared = glass.shared();
     let (requests, durations) = routes(&live_of(glass));
-    let gauges = shared.ask.books().desk.policy().gauges();
+    let gauges = shared.ask.books().desk().policy().gauges();
     let decisions = glass.decisions_by_policy();
     // All that can be, at zero: a rate needs a value before the first.
     let givers_up = Why::ALL.iter().filter(|why| why.gives_up_locality());

@@ -4,28 +4,37 @@
 //! to as many servers as there are cores. A lock held for about 100 ns beats sending the question
 //! to another thread (docs/decisions/0003 has the figures).
 //!
+//! Changes of the servers and of the policy take this way too, in three steps, for the tables of
+//! hash policies take a millisecond to make: prepare under the lock, which is short; work without
+//! it; apply under the lock (docs/decisions/0012).
+//!
 //! Also here, because it must change together with the books: how many requests a server works on
 //! at once, and the bounded queue of those that wait for it.
 
 use crate::gate::{GRANTED, Gate, TURNED_AWAY, Turn};
 use crate::journal::Choice;
-use policy::{Assignment, Desk, Instant, Load, Outcome, Request, ServerId, State, Ticket, Why};
+use policy::{
+    Assignment, Desk, Edit, Instant, Load, Outcome, Policy, Request, ServerId, Ticket, Why,
+};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The desk, the gates of its servers, and the version of the server table they belong to.
 pub struct Ask {
     books: Mutex<Books>,
+    /// Held by whoever changes the cluster or the policy, from the preparation to the end: what was
+    /// prepared is what comes. Those who ask never take it.
+    changing: Mutex<()>,
     /// Whether [`Ask::set_crowd`] set a limit: read without the lock by each request.
     limited: AtomicBool,
 }
 
 /// What the lock guards.
 pub struct Books {
-    /// The policy and the books of load.
-    pub desk: Desk,
+    desk: Desk,
     /// Changes with every change of the server table: an answer belongs to this version.
-    pub version: u64,
+    version: u64,
     gates: Vec<Gate>,
     crowd: Option<Crowd>,
 }
@@ -76,13 +85,14 @@ impl Ask {
     /// Puts a desk behind a lock.
     pub fn new(desk: Desk) -> Self {
         let books = Books { desk, version: 0, gates: Vec::new(), crowd: None };
-        Self { books: Mutex::new(books), limited: AtomicBool::new(false) }
+        let (books, changing) = (Mutex::new(books), Mutex::new(()));
+        Self { books, changing, limited: AtomicBool::new(false) }
     }
 
     /// Limits how many requests are in the cluster at once; `None` lets in all. Those that are in
     /// stay in.
     pub fn set_crowd(&self, limit: Option<CrowdLimit>) {
-        let mut books = self.books();
+        let mut books = self.lock();
         self.limited.store(limit.is_some(), Ordering::Relaxed);
         match (&mut books.crowd, limit) {
             (Some(crowd), Some(limit)) => (crowd.limit, crowd.epoch) = (limit, None),
@@ -103,7 +113,7 @@ impl Ask {
 
     /// Asks to be let in; who is let in must [`Ask::leave`]. `None`: even the queue is full.
     pub(crate) fn enter(&self) -> Option<Arc<Turn>> {
-        let mut books = self.books();
+        let mut books = self.lock();
         books.count_crowd();
         let Some(crowd) = &mut books.crowd else { return Some(Turn::new(GRANTED)) };
         crowd.gate.enter()
@@ -111,15 +121,60 @@ impl Ask {
 
     /// Gives back what [`Ask::enter`] gave, whether it was waited for or not.
     pub(crate) fn leave(&self, turn: &Turn) {
-        let mut books = self.books();
+        let mut books = self.lock();
         books.count_crowd();
         if let Some(crowd) = &mut books.crowd {
             crowd.gate.give_up(turn);
         }
     }
 
-    /// The books, for the slow side: status, reload, health. Hold it briefly.
-    pub fn books(&self) -> MutexGuard<'_, Books> {
+    /// The books, to read: for the slow side. Hold them briefly.
+    pub fn books(&self) -> impl Deref<Target = Books> + '_ {
+        self.lock()
+    }
+
+    /// Changes the cluster. `edit` describes the change; it is run twice, first on a copy.
+    pub fn change<T>(&self, edit: impl Fn(&mut Edit<'_>) -> T) -> T {
+        self.change_with(None, edit, |_, result| result)
+    }
+
+    /// The same, with another policy if one is given, and with what must be seen together with the
+    /// change: `settle` is run before anybody asks again. Hold it briefly.
+    pub fn change_with<T, R>(
+        &self,
+        policy: Option<Box<dyn Policy>>,
+        edit: impl Fn(&mut Edit<'_>) -> T,
+        settle: impl FnOnce(&mut Books, T) -> R,
+    ) -> R {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut policy) = policy else {
+            let prepared = self.lock().desk.prepare(&edit);
+            if let Some(work) = prepared {
+                work();
+            }
+            let mut books = self.lock();
+            let result = books.desk.change(&edit);
+            return books.settle(settle, result);
+        };
+        let cluster = self.lock().desk.preview(&edit);
+        if let Some(work) = policy.prepare(&cluster) {
+            work();
+        }
+        let mut books = self.lock();
+        let (old, result) = books.desk.replace(policy, &edit);
+        let result = books.settle(settle, result);
+        drop(books);
+        // Now, for giving its table back may take milliseconds.
+        drop(old);
+        result
+    }
+
+    /// Sets how many requests a server works on at once (zero: no limit) and how many may wait.
+    pub fn set_gate(&self, server: ServerId, limit: u32, queue_max: u32) {
+        self.lock().set_gate(server, limit, queue_max);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Books> {
         // A panic while the lock was held broke an invariant of ours; the books are counters, and
         // serving on with them is better than failing every request from here on.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
@@ -128,7 +183,7 @@ impl Ask {
     /// Asks the policy, writes the answer down, and takes or queues for a place at the server. If
     /// that server is full and its queue too, the least loaded one with room serves.
     pub(crate) fn assign(&self, request: &Request, avoid: &[ServerId]) -> Answer {
-        let mut books = self.books();
+        let mut books = self.lock();
         let cluster = books.desk.cluster();
         let loads = cluster.usable().iter().map(|id| cluster.load(*id));
         let load_least = loads.min().unwrap_or(Load::ZERO);
@@ -168,7 +223,7 @@ impl Ask {
 
     /// Writes down the end of work that had a place at its server, and gives the place on.
     pub(crate) fn finish(&self, ticket: Ticket, outcome: Outcome) {
-        let mut books = self.books();
+        let mut books = self.lock();
         let server = ticket.server;
         books.desk.finish(ticket, outcome);
         books.gate(server).release();
@@ -176,7 +231,7 @@ impl Ask {
 
     /// Writes down the end of work that never got past the queue.
     pub(crate) fn give_up(&self, ticket: Ticket, turn: &Turn, at: Instant) {
-        let mut books = self.books();
+        let mut books = self.lock();
         let server = ticket.server;
         books.desk.finish(ticket, Outcome { at, ok: true, first_byte: None });
         books.gate(server).give_up(turn);
@@ -197,21 +252,30 @@ impl Books {
         self.gates.get(server.index()).map_or(0, |gate| gate.waiting.len())
     }
 
-    /// Changes a server's state. Those who wait for a server that takes nothing new are sent to
-    /// ask again.
-    pub fn set_state(&mut self, server: ServerId, state: State) {
-        self.desk.set_state(server, state);
-        if state != State::Up {
-            self.turn_away(server);
-        }
-        self.count_crowd();
+    /// The policy and the books of load.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
     }
 
-    /// Removes a server.
-    pub fn leave(&mut self, server: ServerId) {
-        self.desk.leave(server);
-        self.turn_away(server);
+    /// Begins another version of the server table and returns its number.
+    pub fn next_version(&mut self) -> u64 {
+        self.version += 1;
+        self.version
+    }
+
+    /// Ends a change. Those who wait for a server that takes nothing new are sent to ask again.
+    fn settle<T, R>(&mut self, settle: impl FnOnce(&mut Self, T) -> R, result: T) -> R {
+        let result = settle(self, result);
+        let cluster = self.desk.cluster();
+        for (at, gate) in self.gates.iter_mut().enumerate() {
+            if !u16::try_from(at).is_ok_and(|slot| cluster.is_usable(ServerId(slot))) {
+                for turn in gate.waiting.drain(..) {
+                    turn.resolve(TURNED_AWAY);
+                }
+            }
+        }
         self.count_crowd();
+        result
     }
 
     /// Brings the limit of the crowd in line with the servers that are up.
@@ -232,12 +296,6 @@ impl Books {
         crowd.gate.fill();
     }
 
-    fn turn_away(&mut self, server: ServerId) {
-        for turn in self.gate(server).waiting.drain(..) {
-            turn.resolve(TURNED_AWAY);
-        }
-    }
-
     fn gate(&mut self, server: ServerId) -> &mut Gate {
         if self.gates.len() <= server.index() {
             self.gates.resize_with(server.index() + 1, Gate::default);
@@ -247,64 +305,4 @@ impl Books {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gate::Waited;
-    use policy::{Class, Cluster, Params, Spec, TargetId, entry};
-    use std::task::{Context, Waker};
-
-    fn ask(servers: u16) -> Ask {
-        let row = entry("round-robin").unwrap();
-        let mut desk = Desk::new((row.build)(&Params::new(row.params)), Cluster::new(0.0), 1);
-        for at in 0..servers {
-            let spec = Spec { name: at.to_string().into(), weight: 1, capacity: None };
-            desk.join(spec, State::Up, Instant::ZERO).unwrap();
-        }
-        Ask::new(desk)
-    }
-
-    fn question() -> Request {
-        let (at, target, class) = (Instant::ZERO, TargetId(1), Class::STATIC);
-        Request { at, target, class, holder: None }
-    }
-
-    fn waited(turn: &Turn) -> Option<Waited> {
-        turn.poll(&mut Context::from_waker(Waker::noop()))
-    }
-
-    #[test]
-    fn places_go_to_those_who_wait_in_the_order_they_came() {
-        let ask = ask(1);
-        ask.books().set_gate(ServerId(0), 1, 2);
-        let Answer::Go(first) = ask.assign(&question(), &[]) else { panic!("it is free") };
-        let wait = || match ask.assign(&question(), &[]) {
-            Answer::Wait(assigned, turn) => (assigned, turn),
-            _ => panic!("it is full"),
-        };
-        let ((_second, a), (third, b)) = (wait(), wait());
-        assert!(matches!(ask.assign(&question(), &[]), Answer::Full));
-        ask.give_up(third.ticket, &b, Instant::ZERO);
-        let ok = Outcome { at: Instant::ZERO, ok: true, first_byte: None };
-        ask.finish(first.ticket, ok);
-        assert_eq!(waited(&a), Some(Waited::Granted));
-        assert_eq!(ask.books().desk.cluster().total(), Load::ONE);
-    }
-
-    #[test]
-    fn the_automatic_crowd_follows_the_servers_that_are_up() {
-        let ask = ask(2);
-        let admission = policy::Admission::new(Some(2), Some(5), policy::AdmissionForm::MinusOne);
-        ask.set_crowd(Some(CrowdLimit::Auto(admission)));
-        // S = (n - 1) * T_high + T_low - 1 = 6 for two servers, and 1 for one.
-        let inside: Vec<_> = (0..8).map(|_| ask.enter().unwrap()).collect();
-        assert_eq!(inside.iter().filter(|turn| waited(turn).is_some()).count(), 6);
-        ask.books().set_state(ServerId(0), State::Down);
-        inside.iter().take(5).for_each(|turn| ask.leave(turn));
-        let still: Vec<_> = inside.iter().skip(5).map(|turn| waited(turn).is_some()).collect();
-        assert_eq!(still, [true, false, false]);
-        ask.leave(&inside[5]);
-        assert!(waited(&inside[6]).is_some() && waited(&inside[7]).is_none());
-        ask.set_crowd(None);
-        assert!(waited(&inside[7]).is_some(), "without a limit nobody waits");
-    }
-}
+mod tests;

@@ -162,7 +162,7 @@ fn those_who_wait_for_a_server_that_goes_down_are_sent_to_another() {
     up.next();
     let mut waiting: Vec<Peer> = (0..6).map(|_| ask(&stage, "/waiting")).collect();
     eventually("they wait for both", || stage.waiting(0) == 3 && stage.waiting(1) == 3);
-    stage.shared.ask.books().set_state(ServerId(0), State::Down);
+    stage.shared.ask.change(|edit| edit.set_state(ServerId(0), State::Down));
     eventually("all wait for one", || stage.waiting(0) == 0 && stage.waiting(1) == 6);
     down.go.send(()).unwrap();
     (0..7).for_each(|_| up.go.send(()).unwrap());
@@ -180,7 +180,7 @@ fn with_no_other_server_they_are_told_so_at_once() {
     held.next();
     let mut waiting = ask(&stage, "/waiting");
     eventually("it waits", || stage.waiting(0) == 1);
-    stage.shared.ask.books().set_state(ServerId(0), State::Draining);
+    stage.shared.ask.change(|edit| edit.set_state(ServerId(0), State::Draining));
     is_503(&waiting.reply());
     held.go.send(()).unwrap();
     assert_eq!(busy.reply().text(), "/busy", "what it has, it finishes");
@@ -245,7 +245,7 @@ fn a_limit_that_is_raised_lets_those_in_who_wait() {
     let stage = stage(&[held.server.address], (1, 10), STUCK);
     let mut clients: Vec<Peer> = (0..4).map(|_| ask(&stage, "/x")).collect();
     eventually("three wait", || stage.waiting(0) == 3);
-    stage.shared.ask.books().set_gate(ServerId(0), 0, 10);
+    stage.shared.ask.set_gate(ServerId(0), 0, 10);
     (0..4).for_each(|_| assert_eq!(held.next(), "/x"));
     (0..4).for_each(|_| held.go.send(()).unwrap());
     clients.iter_mut().for_each(|client| assert_eq!(client.reply().text(), "/x"));

@@ -70,8 +70,8 @@ impl Stage {
         };
         let shared = Arc::new(Shared::new(live, desk, setup.workers));
         if let Some((limit, queue)) = setup.gate {
-            let mut books = shared.ask.books();
-            (0..servers.len()).for_each(|at| books.set_gate(ServerId(at as u16), limit, queue));
+            let ids = (0..servers.len()).map(|at| ServerId(at as u16));
+            ids.for_each(|id| shared.ask.set_gate(id, limit, queue));
         }
         let team = Team::start(Arc::clone(&shared)).unwrap();
         let counters = PerWorker::new(setup.workers);
@@ -101,7 +101,7 @@ impl Stage {
     }
 
     pub fn load(&self) -> Load {
-        self.shared.ask.books().desk.cluster().total()
+        self.shared.ask.books().desk().cluster().total()
     }
 
     pub fn waiting(&self, server: u16) -> usize {
@@ -113,7 +113,7 @@ impl Stage {
         let quiet = || self.sum(|c| &c.in_flight) == 0 && self.load() == Load::ZERO;
         eventually("the books balance", quiet);
         let cluster_open =
-            self.shared.ask.books().desk.cluster().servers().any(|s| s.load > Load::ZERO);
+            self.shared.ask.books().desk().cluster().servers().any(|s| s.load > Load::ZERO);
         assert!(!cluster_open, "no server has work");
     }
 

@@ -4,7 +4,7 @@
 use crate::peer::{End, Peer};
 use crate::server::{Server, ok};
 use crate::stage::{Stage, eventually};
-use policy::Dice;
+use policy::{Dice, Edit, State};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -147,6 +147,14 @@ fn servers_that_go_away_in_every_phase_leave_nothing_behind() {
     eventually("all connections are closed", || open(&stage) == 0);
 }
 
+/// Those that make tables beforehand, and some with others.
+const POLICIES: [&str; 4] = ["maglev", "lard-r", "bounded-hash", "maglev"];
+
+fn policy(name: &str) -> Box<dyn policy::Policy> {
+    let entry = policy::entry(name).unwrap();
+    (entry.build)(&policy::Params::new(entry.params))
+}
+
 #[test]
 fn the_books_balance_after_a_storm_with_a_queue() {
     let servers: Vec<Server> = (0..3)
@@ -195,20 +203,27 @@ fn the_books_balance_after_a_storm_with_a_queue() {
                 }
             });
         }
-        // Servers come and go meanwhile.
+        // Servers come and go meanwhile, and so do policies.
         let mut dice = Dice::new(99);
-        for _ in 0..200 {
-            let state = [policy::State::Down, policy::State::Up, policy::State::Draining];
+        for turn in 0..200 {
             let server = policy::ServerId(dice.below(4) as u16);
-            stage.shared.ask.books().set_state(server, state[dice.below(3)]);
+            let state = [State::Down, State::Up, State::Draining][dice.below(3)];
+            let another = (turn % 8 == 0).then(|| POLICIES[turn / 8 % POLICIES.len()]);
+            let set_state = |edit: &mut Edit<'_>| edit.set_state(server, state);
+            stage.shared.ask.change_with(another.map(policy), set_state, |books, ()| {
+                let cluster = books.desk().cluster();
+                assert_eq!(cluster.is_usable(server), state == State::Up);
+            });
             std::thread::park_timeout(Duration::from_millis(2));
         }
     });
     stage.settle();
     (0..4).for_each(|server| assert_eq!(stage.waiting(server), 0));
     // Every place was given back: each server takes a request again.
-    (0..3)
-        .for_each(|at| stage.shared.ask.books().set_state(policy::ServerId(at), policy::State::Up));
+    let up = |edit: &mut Edit<'_>| {
+        (0..3).for_each(|at| edit.set_state(policy::ServerId(at), State::Up));
+    };
+    stage.shared.ask.change(up);
     let good = (0..30).filter(|_| answered(&stage)).count();
     assert!(good > 10, "{good}");
     eventually("all connections are closed", || open(&stage) == 0);
@@ -290,7 +305,7 @@ fn stopping_finishes_what_is_open_and_takes_nothing_new() {
     assert_eq!(busy.rest().1, End::Closed);
     drop(idle);
     assert_eq!(stopping.join().unwrap(), 0, "nobody was cut off");
-    assert_eq!(shared.ask.books().desk.cluster().total(), policy::Load::ZERO);
+    assert_eq!(shared.ask.books().desk().cluster().total(), policy::Load::ZERO);
 }
 
 #[test]
@@ -303,6 +318,10 @@ fn what_does_not_end_in_time_is_cut_off_and_counted() {
     eventually("it is under way", || server.connections() == 1);
     assert_eq!(stage.stop(Duration::from_millis(50)), 1);
     client.rest();
-    assert_eq!(shared.ask.books().desk.cluster().total(), policy::Load::ZERO, "its place is back");
+    assert_eq!(
+        shared.ask.books().desk().cluster().total(),
+        policy::Load::ZERO,
+        "its place is back"
+    );
     assert_eq!(shared.counters.sum(|c| &c.in_flight), 0);
 }
