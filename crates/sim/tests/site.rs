@@ -86,6 +86,12 @@ fn a_page_alone_takes_the_sum_of_its_parts() {
     assert!((outcome.percentile(1.0) - (hit + disk).as_secs_f64()).abs() < 1e-9);
 }
 
+/// What no page can do without: its way through the network, the switch and an idle CPU.
+fn shortest_possible() -> Duration {
+    let switch = cost::SwitchCost::PENTIUM_II.packet;
+    cost::LAN_DELAY * 5 + switch + cost::SERVER.connect + cost::SERVER.request
+}
+
 #[test]
 fn no_page_is_faster_than_its_round_trips_and_every_one_takes_a_time() {
     let outcome = run(
@@ -94,10 +100,7 @@ fn no_page_is_faster_than_its_round_trips_and_every_one_takes_a_time() {
         &LARD_CONNECTIONS,
         1,
     );
-    let least = cost::LAN_DELAY * 5
-        + cost::SwitchCost::PENTIUM_II.handoff
-        + cost::SERVER.connect
-        + cost::SERVER.request;
+    let least = shortest_possible();
     assert!(outcome.shortest() > least.as_secs_f64(), "{}", outcome.shortest());
     assert!(outcome.percentile(0.5) < outcome.percentile(0.9));
 }
@@ -122,7 +125,7 @@ fn waiting_at_a_component_is_that_of_poisson_arrivals_at_a_constant_service() {
             let audience = audience(class, load / service_s);
             let outcome = run(&setup, &audience, &RANDOM, 1);
             // The shortest page waited for nobody.
-            let measured_s = outcome.mean_latency() - outcome.shortest();
+            let measured_s = outcome.latency_mean_s() - outcome.shortest();
             let expected_s = wait_s_of(class, load, service_s);
             let off = measured_s / expected_s - 1.0;
             assert!(off.abs() < 0.06, "{class:?} at {load}: {measured_s}, {expected_s}");
@@ -138,7 +141,7 @@ fn random_choice_splits_poisson_arrivals_and_taking_turns_beats_it() {
     setup.demands[Class::CPU.index()] = Demand::program(US(10_000), 0);
     let wait_s = |contender: &Contender| {
         let outcome = run(&setup, &audience(Class::CPU, 280.0), contender, 1);
-        outcome.mean_latency() - outcome.shortest()
+        outcome.latency_mean_s() - outcome.shortest()
     };
     let random_s = wait_s(&RANDOM);
     assert!((random_s / wait_s_of(Class::CPU, 0.7, 0.01) - 1.0).abs() < 0.06, "{random_s}");
@@ -286,6 +289,20 @@ fn a_server_that_fails_loses_its_pages_and_nobody_elses() {
         assert_eq!(pages.refused, 0, "{name}: others were up");
         assert!(pages.broken < pages.begun / 10, "{name}: {pages:?}");
     }
+}
+
+#[test]
+fn a_user_whose_page_broke_thinks_before_asking_for_the_next() {
+    let mut mix = one_class(Class::CPU);
+    (mix.pages, mix.think_s) = (Draw::Constant(2.0), Draw::Constant(10.0));
+    let alone = Audience { mix, gap: Draw::Constant(1000.0) };
+    let fault = Fault { server: 0, at: Duration::from_secs(1), lasts: Duration::from_secs(1) };
+    let mut setup = Setup { warm_up: Duration::ZERO, faults: vec![fault], ..setup(1, 5) };
+    setup.demands[Class::CPU.index()] = Demand::program(Duration::from_secs(3), 0);
+    let outcome = run(&setup, &alone, &CAP, 1);
+    assert_eq!((outcome.pages.broken, outcome.pages.complete), (1, 1));
+    // The page began at 0 and broke after 1 s; 10 s of thinking, 3 s for the second.
+    assert_eq!(outcome.drained.as_secs(), 14, "a step of the broken connection is not its own");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn realistic_values(scale: Scale, mix: &Mix, contender: &Contender, users_s: f64
     [
         mean(|outcome| outcome.percentile(0.9)),
         mean(Outcome::megabits_s),
-        mean(Outcome::mean_latency),
+        mean(Outcome::latency_mean_s),
         mean(|outcome| outcome.switch),
         mean(Outcome::hit_ratio),
         mean(|outcome| outcome.mean(|server| server.cpu)),

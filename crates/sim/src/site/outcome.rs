@@ -33,7 +33,7 @@ pub struct Outcome {
     pub spread: Vec<Spread>,
     /// Pages by server and class of the HTML.
     pub given: Vec<[u64; 5]>,
-    /// When the last piece of work was done, from the beginning.
+    /// When the last user left, from the beginning.
     pub drained: Duration,
 }
 
@@ -88,7 +88,7 @@ impl Outcome {
     }
 
     /// The mean latency, in seconds; 0 when none was measured.
-    pub fn mean_latency(&self) -> f64 {
+    pub fn latency_mean_s(&self) -> f64 {
         let sum_ns: u128 = self.latencies_ns.iter().map(|latency_ns| u128::from(*latency_ns)).sum();
         sum_ns as f64 / 1e9 / self.measured().max(1) as f64
     }

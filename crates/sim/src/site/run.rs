@@ -68,7 +68,6 @@ pub fn run(setup: &Setup, audience: &Audience, contender: &Contender, seed: u64)
     // Closing the last connection takes the server a moment longer.
     run.world.assert_empty(last.plus(Duration::from_secs(1)));
     assert!(run.visitors.is_empty(), "who has no step due has left");
-    run.world.outcome.drained = last.since(Instant::ZERO);
     run.world.outcome.close();
     run.world.outcome
 }
@@ -115,14 +114,17 @@ impl Run {
         let Some(visitor) = self.visitors.get_mut(place) else { return };
         if visitor.serial == serial {
             let next = visitor.advance(now, &mut self.world);
-            self.follow(place, serial, next);
+            self.follow(now, place, serial, next);
         }
     }
 
-    fn follow(&mut self, place: u32, serial: u64, next: Next) {
+    fn follow(&mut self, now: Instant, place: u32, serial: u64, next: Next) {
         match next {
             Next::At(at) => self.calendar.enter(at, Event::Step { place, serial }),
-            Next::Gone => drop(self.visitors.remove(place)),
+            Next::Gone => {
+                self.visitors.remove(place);
+                self.world.outcome.drained = now.since(Instant::ZERO);
+            }
         }
     }
 
@@ -148,7 +150,7 @@ impl Run {
             let visitor = self.visitors.get_mut(place).expect("its place is in use");
             if visitor.holder() == Some(server) {
                 let next = visitor.cut_off(now, serial, &mut self.world);
-                self.follow(place, serial, next);
+                self.follow(now, place, serial, next);
             }
         }
     }
