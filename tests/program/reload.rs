@@ -5,7 +5,9 @@ use crate::peer::{Peer, STUCK};
 use crate::running::{Baton, config, eventually};
 use crate::server::{Server, ok};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Sender, TryRecvError, channel};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::ScopedJoinHandle;
 
 const RELOADS: usize = 20;
 const STREAMS: usize = 200;
@@ -78,7 +80,7 @@ fn nth(at: usize, servers: &[Server]) -> String {
         .filter(|server| at == 0 || !(at + server).is_multiple_of(3))
         .map(|server| (names[server], servers[server].address))
         .collect();
-    let policy = ["lard-r", "round-robin", "bounded-hash", "wrr", "cap"][at % 5];
+    let policy = ["lard-r", "maglev", "bounded-hash", "wrr", "cap", "maglev"][at % 6];
     let mut rest = format!("{QUIET}[policy]\nname = \"{policy}\"\n[queue]\nlength = {}\n", at + 10);
     if at.is_multiple_of(2) {
         rest += "[listen.other]\naddress = \"127.0.0.1:0\"\n";
@@ -301,4 +303,54 @@ fn decisions_keep_the_name_of_the_policy_that_made_them() {
     eventually("it is counted", || switch.status()["status"]["in_flight"] == 0);
     assert_eq!(decided("lard", "first-seen"), 1.0);
     assert_eq!(decided("round-robin", "rotation"), 1.0);
+}
+
+#[test]
+fn servers_and_policies_change_under_load_and_every_request_is_answered() {
+    let servers: Vec<Server> = ["a", "b", "c", "d"].map(Server::saying).into();
+    let names = ["a", "b", "c", "d"];
+    // One server or none is missing, and the policy is another one each time.
+    let nth = |step: usize| {
+        let named = names.iter().zip(&servers).enumerate().filter(|(at, _)| step % 5 != *at);
+        let used: Vec<_> = named.map(|(_, (name, server))| (*name, server.address)).collect();
+        let policy = ["\"maglev\"", "\"lard-r\"", "\"maglev\"\ntable_size = 1009"][step % 3];
+        config(&used, &format!("{QUIET}[policy]\nname = {policy}\n"))
+    };
+    let switch = Baton::run(&nth(4));
+    let address = switch.address;
+    let answered = std::thread::scope(|scope| {
+        let ask = |_| {
+            let (more, over) = channel::<()>();
+            let client = scope.spawn(move || {
+                let (mut client, mut count) = (Peer::connect(address), 0);
+                while over.try_recv() == Err(TryRecvError::Empty) {
+                    let reply = client.get(&format!("/{}", count % 50));
+                    assert_eq!(reply.status, 200, "{}", reply.text());
+                    count += 1;
+                }
+                count
+            });
+            (more, client)
+        };
+        let clients: Vec<_> = (0..4).map(ask).collect();
+        for step in 0..RELOADS {
+            switch.reload(&nth(step), "reloaded");
+            let there = names[(step + 1) % 4];
+            if step % 5 != (step + 1) % 4 {
+                switch.answer(&["drain", there]);
+                switch.answer(&["weight", there, "7"]);
+                switch.answer(&["undrain", there]);
+            }
+        }
+        let ended = |(more, client): (Sender<()>, ScopedJoinHandle<'_, u64>)| {
+            drop(more);
+            client.join().unwrap()
+        };
+        clients.into_iter().map(ended).collect::<Vec<_>>()
+    });
+    assert!(answered.iter().all(|count| *count > 0), "{answered:?}");
+    eventually("nothing is in flight", || switch.status()["status"]["in_flight"] == 0);
+    let left = switch.status();
+    assert!(left["servers"].as_array().unwrap().iter().all(|server| server["load"] == 0.0));
+    assert_eq!(left["status"]["config"]["reloads_ok"], RELOADS);
 }
