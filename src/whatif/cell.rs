@@ -136,10 +136,8 @@ impl Cell {
     /// the log: how much they differ tells how much another log may.
     pub fn lead(&self, other: &Self) -> Estimate {
         if let (Some(one), Some(other)) = (self.at_full_load(), other.at_full_load()) {
-            let pairs = rates(one).into_iter().zip(rates(other));
-            let ratios: Vec<f64> = pairs.map(|(one, other)| one / other.max(1e-12)).collect();
             let mean = one.throughput_rps() / other.throughput_rps().max(1e-12);
-            return Estimate { mean, ..Estimate::of(&ratios) };
+            return Estimate { mean, ..ratio(&spans_s(other), &spans_s(one)) };
         }
         let pairs = self.outcomes.iter().zip(&other.outcomes);
         let ratio = |(one, other): (&Outcome, &Outcome)| {
@@ -161,20 +159,32 @@ impl Cell {
     }
 }
 
-/// Requests per second in each of [`BATCHES`] parts of the log.
-fn rates(outcome: &Outcome) -> Vec<f64> {
+/// How long each of [`BATCHES`] parts of the log took, in seconds; all but the last have equally
+/// many requests.
+fn spans_s(outcome: &Outcome) -> Vec<f64> {
     let parts = outcome.slices.chunks(outcome.slices.len().div_ceil(BATCHES).max(1));
-    let rate = |part: &[Slice]| {
-        let requests: u64 = part.iter().map(|slice| slice.requests).sum();
-        let span: Duration = part.iter().map(|slice| slice.span).sum();
-        requests as f64 / span.as_secs_f64().max(1e-9)
-    };
-    parts.map(rate).collect()
+    let span = |part: &[Slice]| part.iter().map(|slice| slice.span.as_secs_f64()).sum();
+    parts.map(span).collect()
+}
+
+/// The ratio of two sums over the same parts, with the interval of the classical ratio estimator
+/// (Cochran, *Sampling Techniques*, 1977, chapter 6): parts that take long weigh as much as they
+/// take.
+fn ratio(over: &[f64], under: &[f64]) -> Estimate {
+    let under_sum: f64 = under.iter().sum::<f64>().max(1e-12);
+    let mean = over.iter().sum::<f64>() / under_sum;
+    let residuals: Vec<f64> =
+        over.iter().zip(under).map(|(over, under)| over - mean * under).collect();
+    let half_width = Estimate::of(&residuals).half_width * residuals.len() as f64 / under_sum;
+    Estimate { mean, half_width }
 }
 
 /// The throughput, with an interval from the parts of the log.
 fn throughput(outcome: &Outcome) -> Estimate {
-    Estimate { mean: outcome.throughput_rps(), ..Estimate::of(&rates(outcome)) }
+    let spans_s = spans_s(outcome);
+    let requests: u64 = outcome.slices.iter().map(|slice| slice.requests).sum();
+    let even = vec![requests as f64 / spans_s.len() as f64; spans_s.len()];
+    Estimate { mean: outcome.throughput_rps(), ..ratio(&even, &spans_s) }
 }
 
 fn worse(one: Strain, other: Strain) -> Strain {
@@ -189,4 +199,17 @@ fn worse(one: Strain, other: Strain) -> Strain {
 /// A span in milliseconds.
 pub(super) fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_of_sums_is_sure_when_all_parts_have_it() {
+        let even = ratio(&[2.0, 4.0, 60.0], &[1.0, 2.0, 30.0]);
+        assert!((even.mean - 2.0).abs() < 1e-9 && even.half_width < 1e-9, "{even:?}");
+        let odd = ratio(&[2.0, 4.0, 30.0], &[1.0, 2.0, 30.0]);
+        assert!((odd.mean - 36.0 / 33.0).abs() < 1e-9 && odd.half_width > 0.1, "{odd:?}");
+    }
 }

@@ -28,7 +28,8 @@ const MODEL: [&str; 4] = [
 
 /// The whole page.
 pub fn page(study: &Study) -> String {
-    let names: Vec<&str> = study.logs.iter().map(|log| log.name.as_str()).collect();
+    let short = |name: &'_ str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = study.logs.iter().map(|log| short(&log.name)).collect();
     let title = format!("What if: {}", names.join(", "));
     let markup = html! {
         (DOCTYPE)
@@ -266,7 +267,7 @@ fn row(cell: &Cell) -> Markup {
         tr {
             td class="left" { (cell.policy) }
             td { (cell.servers) }
-            td { (figure(f.capacity_rps.mean)) (half(&f.capacity_rps, figure)) }
+            td { (figure(f.capacity_rps.mean)) }
             td { (percent(f.hit_ratio.mean)) (half(&f.hit_ratio, |v| format!("{:.1}", v * 100.0))) }
             td { (percent(f.byte_hit_ratio.mean)) }
             @if cell.overloaded() {
@@ -335,7 +336,7 @@ fn hottest(study: &Study) -> Markup {
                         td class="url" { (hot.url) }
                         td { (count(hot.requests)) }
                         td { (percent(hot.requests as f64 / study.survey.requests.max(1) as f64)) }
-                        td { (size(hot.size_bytes)) }
+                        td { @if hot.size_bytes > 0 { (size(hot.size_bytes)) } @else { "unknown" } }
                         @for (_, cell) in &cells { td class="left" { (homes(cell, at)) } }
                     }
                 }
@@ -360,7 +361,7 @@ fn modelled(study: &Study) -> Markup {
     html! {
         h2 { "How it was played" }
         @for line in MODEL { p { (line) } }
-        p { (study.capacity_means()) "." }
+        p { "Of the figures, " (study.capacity_means()) "." }
         h3 { "The log" }
         dl {
             @for log in &study.logs {

@@ -11,7 +11,7 @@ const WIDTH: f64 = 420.0;
 const WIDTH_WIDE: f64 = 1080.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 40.0;
 

@@ -175,8 +175,8 @@ pub(super) fn sureness(study: &Study) -> String {
     };
     let relative = |estimate: &Estimate| 100.0 * estimate.half_width / estimate.mean.max(1e-12);
     format!(
-        "The widest 95 % intervals over {} seeds: hits +-{:.2} points, p50 +-{:.1} %, p99 +-{:.1} \
-         %.",
+        "The widest 95 % intervals over {} seeds: hits ±{:.2} points, p50 ±{:.1} %, p99 \
+         ±{:.1} %.",
         study.seeds,
         widest(&|cell| 100.0 * cell.figures.hit_ratio.half_width),
         widest(&|cell| relative(&cell.figures.p50_ms)),
