@@ -75,13 +75,15 @@ prop_compose! {
         (cache_kb, disks, warm_up, tail) in (0_u64..400, 1_usize..3, 0.0..1.0, any::<bool>()),
         seed in any::<u64>(),
     ) -> Setup {
-        let mut setup = Setup::phttp(nodes, model::CpuCost::FLASH, Chooser::named(policy).unwrap());
+        let chooser = Chooser::named(policy).expect("it is listed");
+        let mut setup = Setup::phttp(nodes, model::CpuCost::FLASH, chooser);
         setup.node.cache_bytes = cache_kb << 10;
         setup.node.disks = disks;
         let faults = faults.into_iter().filter(|fault| fault.node < nodes).collect();
         let charge = if per_server { Charge::PerServer } else { Charge::PerRequest };
         let loss = if fail { Loss::Fail } else { Loss::Retry };
-        Setup { mechanism, front, reports, arrivals, faults, charge, loss, warm_up, tail, seed, ..setup }
+        setup = Setup { mechanism, front, reports, arrivals, ..setup };
+        Setup { faults, charge, loss, warm_up, tail, seed, ..setup }
     }
 }
 

@@ -34,7 +34,7 @@ fn faults(dice: &mut Dice, nodes: u16) -> Vec<Fault> {
 fn setup(seed: u64) -> Setup {
     let mut dice = Dice::new(seed);
     let nodes = 1 + dice.below(5) as u16;
-    let chooser = Chooser::named(POLICIES[dice.below(POLICIES.len())]).unwrap();
+    let chooser = Chooser::named(POLICIES[dice.below(POLICIES.len())]).expect("it is listed");
     let mut setup = Setup::phttp(nodes, model::CpuCost::APACHE, chooser);
     setup.node.cache_bytes = 2 << 20;
     setup.mechanism = MECHANISMS[dice.below(MECHANISMS.len())];

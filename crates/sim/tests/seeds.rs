@@ -8,7 +8,8 @@ use sim::cluster::{Arrivals, Chooser, Mechanism, Report, Setup, run};
 
 fn report(seed: u64) -> Report {
     let script = asked::script(&asked::sizes(3_000, 500, 30_000), 1.0, 20_000, 3);
-    let mut setup = Setup::phttp(5, model::CpuCost::FLASH, Chooser::named("lard-ext").unwrap());
+    let mut setup =
+        Setup::phttp(5, model::CpuCost::FLASH, Chooser::named("lard-ext").expect("it is listed"));
     setup.mechanism = Mechanism::Forwarding;
     setup.node.cache_bytes = 10 << 20;
     setup.arrivals = Arrivals::Poisson(60.0);

@@ -19,8 +19,11 @@ const CACHE_BYTES: u64 = 6 << 20;
 fn table() -> Vec<Vec<Report>> {
     let script = asked::script(&asked::sizes(5_000, 1_000, 18_000), 1.0, 40_000, 2);
     let report = |policy, nodes| {
-        let mut setup =
-            Setup::phttp(nodes, model::CpuCost::ASPLOS, Chooser::named(policy).unwrap());
+        let mut setup = Setup::phttp(
+            nodes,
+            model::CpuCost::ASPLOS,
+            Chooser::named(policy).expect("it is listed"),
+        );
         setup.node.cache_bytes = CACHE_BYTES;
         setup.warm_up = 0.4;
         if policy == "lard-ext" {
@@ -37,7 +40,9 @@ fn table() -> Vec<Vec<Report>> {
 fn text(table: &[Vec<Report>]) -> String {
     let mut text = String::from("requests/s, misses in %, largest mean load over mean load\n");
     let _ = write!(text, "{:12}", "nodes");
-    SIZES.iter().for_each(|nodes| drop(write!(text, "{nodes:>22}")));
+    for nodes in SIZES {
+        let _ = write!(text, "{nodes:>22}");
+    }
     for (policy, reports) in POLICIES.iter().zip(table) {
         let _ = write!(text, "\n{policy:12}");
         for report in reports {
@@ -50,7 +55,7 @@ fn text(table: &[Vec<Report>]) -> String {
 }
 
 fn of<'a>(table: &'a [Vec<Report>], policy: &str) -> &'a [Report] {
-    &table[POLICIES.iter().position(|name| *name == policy).unwrap()]
+    &table[POLICIES.iter().position(|name| *name == policy).expect("it is in the table")]
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn queue(utilisation: f64) -> Setup {
         },
         arrivals: Arrivals::Poisson(per_second),
         warm_up: 0.2,
-        ..Setup::asplos(1, Chooser::named("wrr").unwrap())
+        ..Setup::asplos(1, Chooser::named("wrr").expect("it is listed"))
     }
 }
 
@@ -110,7 +110,8 @@ fn connections_inside_are_their_rate_times_their_stay() {
     let script = asked::script(&asked::sizes(2_000, 1_000, 30_000), 0.8, 60_000, 3);
     for (policy, nodes) in [("lard-ext", 4), ("wrr", 3)] {
         for open in [false, true] {
-            let mut setup = Setup::phttp(nodes, CpuCost::FLASH, Chooser::named(policy).unwrap());
+            let mut setup =
+                Setup::phttp(nodes, CpuCost::FLASH, Chooser::named(policy).expect("it is listed"));
             setup.node.cache_bytes = 8 << 20;
             setup.warm_up = 0.2;
             if open {

@@ -2,8 +2,9 @@
 //!
 //! It keeps a mirror of each cache. A target that some node has goes there; any other goes where
 //! there is room or, when there is none, to the node that would evict the oldest target: the one of
-//! least worth under Greedy-Dual-Size, the one not used for longest under LRU. No load is looked at. Here and not among the switch's policies, because it has to be told sizes
-//! and the caches' rule: it is what LARD is to be measured by, not what anybody would run.
+//! least worth under Greedy-Dual-Size, the one not used for longest under LRU. No load is
+//! looked at. Here and not among the switch's policies, because it has to be told sizes and the
+//! caches' rule: it is what LARD is to be measured by, not what anybody would run.
 
 use model::{Cache, CachePolicy, Index};
 use policy::{

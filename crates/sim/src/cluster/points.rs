@@ -34,12 +34,13 @@ pub fn singles(trace: &Arc<Trace>) -> Lazy {
     lazy(move || Script::singles(&trace))
 }
 
-/// A trace as HTTP/1.1, with a `stray` share of the later requests, see [`Script::strayed`].
-pub fn persistent(trace: &Arc<Trace>, stray: f64) -> Lazy {
+/// A trace as HTTP/1.1, with a `share` of the later requests for the most popular `bytes`
+/// exchanged, see [`Script::strayed`].
+pub fn persistent(trace: &Arc<Trace>, share: f64, bytes: u64) -> Lazy {
     let trace = Arc::clone(trace);
     lazy(move || {
         let sessions = Sessions::of(&trace, Shape::default());
-        Script::persistent(&trace, &sessions).strayed(stray, STRAY_SEED)
+        Script::persistent(&trace, &sessions).strayed(share, bytes, STRAY_SEED)
     })
 }
 

@@ -81,15 +81,18 @@ impl Script {
     }
 
     /// The same with a `share` (0 to 1) of the requests after each connection's first exchanged at
-    /// random: what a connection asks for then belongs to its page only as far as the rest goes.
-    /// Every target is asked for as often as before, and connections are as long.
+    /// random, as far as they are for the most popular targets, up to `bytes` of them: what a
+    /// connection asks for then belongs to its page only as far as the rest goes. Every target is
+    /// asked for as often as before, and connections are as long.
     #[must_use]
-    pub fn strayed(mut self, share: f64, seed: u64) -> Self {
+    pub fn strayed(mut self, share: f64, bytes: u64, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
+        let roams = self.popular(bytes);
         let mut places: Vec<u32> = Vec::new();
         for number in 0..self.connections() {
             let (start, end) = self.connection(number);
-            places.extend((start + 1..end).filter(|_| dice.unit() < share));
+            let roaming = |place: &u32| roams[(self.requests[*place as usize] & !BATCH) as usize];
+            places.extend((start + 1..end).filter(roaming).filter(|_| dice.unit() < share));
         }
         // Fisher and Yates over the chosen places; marks of batches stay where they are.
         for last in (1..places.len()).rev() {
@@ -101,6 +104,22 @@ impl Script {
             }
         }
         self
+    }
+
+    /// By target, whether it is one of the most popular ones that are `bytes` together.
+    fn popular(&self, bytes: u64) -> Vec<bool> {
+        let mut counts = vec![0_u32; self.targets.len()];
+        for word in &self.requests {
+            counts[(word & !BATCH) as usize] += 1;
+        }
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        order.sort_by_key(|target| (core::cmp::Reverse(counts[*target]), *target));
+        let (mut popular, mut sum) = (vec![false; counts.len()], 0_u64);
+        for target in order {
+            sum = sum.saturating_add(self.targets[target].bytes);
+            popular[target] = sum <= bytes;
+        }
+        popular
     }
 
     /// The first `connections` of it.

@@ -13,8 +13,7 @@ pub(super) use claims::CLAIMS;
 use crate::cluster::points::{COLUMNS, Lazy, point, singles};
 use crate::cluster::{Chooser, Setup};
 use crate::{Axis, Run, Scale, Study, Traces};
-use model::CpuCost;
-use std::sync::Arc;
+use model::{CachePolicy, CpuCost};
 use workload::synth::{CHESS, Facts, Hot, IBM_1998, RICE_1998, Twin, Zipf};
 
 const NODES: Axis = Axis::linear("nodes");
@@ -31,6 +30,7 @@ const POLICIES: [(&str, &str); 5] = [
 
 /// Nodes where a figure does not vary them.
 const CLUSTER: u16 = 8;
+const HOT_CLUSTER: u16 = 16;
 
 /// Its figures.
 pub(super) const STUDIES: &[Study] = &[
@@ -66,13 +66,26 @@ pub(super) const STUDIES: &[Study] = &[
     },
     Study {
         id: "lard-disks",
-        title: "More disks, 8 nodes, Rice twin",
+        title: "More disks, Rice twin",
         source: "LARD, section 4",
-        x: Axis::linear("disks a node"),
+        x: NODES,
         y: THROUGHPUT,
         columns: COLUMNS,
         caption: |scale| caption(scale, &RICE_1998),
         runs: by_disks,
+    },
+    Study {
+        id: "lard-lru",
+        title: "Least recently used instead of Greedy-Dual-Size",
+        source: "sensitivity",
+        x: NODES,
+        y: THROUGHPUT,
+        columns: COLUMNS,
+        caption: |scale| {
+            let rice = "LRU instead of GDS(1); the IBM twin has as many requests as elsewhere.";
+            format!("{rice} {}", caption(scale, &RICE_1998))
+        },
+        runs: with_lru,
     },
     Study {
         id: "lard-chess",
@@ -86,7 +99,7 @@ pub(super) const STUDIES: &[Study] = &[
     },
     Study {
         id: "lard-hot",
-        title: "Two hot targets, 8 nodes, Zipf",
+        title: "Two hot targets, 16 nodes, Zipf",
         source: "LARD, section 4",
         x: Axis::linear("requests for the hot targets (%)"),
         y: THROUGHPUT,
@@ -105,10 +118,8 @@ pub(super) const STUDIES: &[Study] = &[
 
 /// Requests of a run: of the twin, enough for its published figures, or of any.
 fn requests(scale: Scale, facts: Option<&Facts>) -> u32 {
-    let few =
-        if facts.is_some_and(|facts| facts.name == IBM_1998.name) { 300_000 } else { 200_000 };
     match (scale, facts) {
-        (Scale::Quick, _) => few,
+        (Scale::Quick, _) => 300_000,
         // From 3.2 million on a small cache sees the IBM twin's natural popularity; see `Twin`.
         (Scale::Full, Some(facts)) if facts.name == IBM_1998.name => 3_200_000,
         (Scale::Full, Some(facts)) if facts.name == CHESS.name => 400_000,
@@ -179,18 +190,41 @@ fn by_speed(traces: &mut Traces, scale: Scale) -> Vec<Run> {
         .collect()
 }
 
+/// Cluster sizes where other things vary too.
+fn few_sizes(scale: Scale) -> &'static [u16] {
+    match scale {
+        Scale::Quick => &[8],
+        Scale::Full => &[4, 8, 16],
+    }
+}
+
 fn by_disks(traces: &mut Traces, scale: Scale) -> Vec<Run> {
     let script = twin(traces, scale, RICE_1998);
-    let points = [1_u8, 2, 3, 4]
-        .into_iter()
-        .flat_map(|disks| [POLICIES[1], POLICIES[2]].map(|p| (disks, p)));
-    points
-        .map(|(disks, (curve, policy))| {
-            let mut setup = setup(CLUSTER, policy);
-            setup.node.disks = disks.into();
-            point(curve, disks.into(), setup, &script)
-        })
-        .collect()
+    let mut runs = Vec::new();
+    for &nodes in few_sizes(scale) {
+        for disks in [1, 2, 4] {
+            for (curve, policy) in [POLICIES[1], POLICIES[2]] {
+                let mut setup = setup(nodes, policy);
+                setup.node.disks = disks;
+                runs.push(point(format!("{curve}, disks: {disks}"), nodes.into(), setup, &script));
+            }
+        }
+    }
+    runs
+}
+
+fn with_lru(traces: &mut Traces, scale: Scale) -> Vec<Run> {
+    let mut runs = Vec::new();
+    for (name, facts) in [("Rice", RICE_1998), ("IBM", IBM_1998)] {
+        let script = twin(traces, scale, facts);
+        for &nodes in few_sizes(scale) {
+            for (curve, policy) in [POLICIES[1], POLICIES[2]] {
+                let setup = setup(nodes, policy).with_cache(CachePolicy::Lru);
+                runs.push(point(format!("{curve}, {name}"), nodes.into(), setup, &script));
+            }
+        }
+    }
+    runs
 }
 
 fn by_heat(traces: &mut Traces, scale: Scale) -> Vec<Run> {
@@ -202,9 +236,9 @@ fn by_heat(traces: &mut Traces, scale: Scale) -> Vec<Run> {
         let trace = traces.get(&format!("hot {percent} {requests}"), || {
             zipf.trace().expect("all figures are within their ranges")
         });
-        let script = singles(&Arc::clone(&trace));
+        let script = singles(&trace);
         for (curve, policy) in &POLICIES[..3] {
-            runs.push(point(*curve, percent.into(), setup(CLUSTER, policy), &script));
+            runs.push(point(*curve, percent.into(), setup(HOT_CLUSTER, policy), &script));
         }
     }
     runs

@@ -55,10 +55,12 @@ pub(in super::super) const CLAIMS: &[Claim] = &[
     },
     Claim {
         id: "PH-C5",
-        says: "In large clusters simple LARD on HTTP/1.1 approaches extended LARD, never exceeds it",
+        says: "In large clusters simple LARD on HTTP/1.1 approaches extended LARD and never \
+               exceeds it",
         published: "approaches",
         needs: &[APACHE, SHARED],
-        depends: "objects shared by all pages; with objects of pages it comes half-way",
+        depends: "the 150 MB most popular objects belong to all pages (calibrated); with any that \
+                  stray it comes half-way",
         verdict: Verdict::Reproduced,
         judge: catching_up,
     },
@@ -230,20 +232,21 @@ fn near_each_other(figures: &Figures) -> Finding {
 }
 
 fn catching_up(figures: &Figures) -> Finding {
-    let [pages, shared] = [APACHE, SHARED].map(|id| {
+    let [strays, shared] = [APACHE, SHARED].map(|id| {
         let gaps = over(&figures[id], SIMPLE_PHTTP.0, FORWARD.0);
         let last = gaps.last().map_or(f64::NAN, |point| 1.0 + point.1);
         ((1.0 + least(&gaps).1) * 100.0, last * 100.0, most(&gaps).1 * 100.0)
     });
     Finding {
-        holds: pages.1 > pages.0 + 10.0 && shared.1 > 95.0 && pages.2.max(shared.2) < 2.0,
+        holds: shared.0 < 75.0 && shared.1 > 80.0 && strays.2.max(shared.2) < 2.0,
         measured: format!(
-            "of extended LARD: objects of pages {:.0} % at worst, {:.0} % in the largest cluster; \
-             shared objects {:.0} %; never more than {:+.1} %",
-            pages.0,
-            pages.1,
+            "of extended LARD: {:.0} % at worst, {:.0} % in the largest cluster; with any that \
+             stray {:.0} and {:.0} %; never more than {:+.1} %",
+            shared.0,
             shared.1,
-            pages.2.max(shared.2)
+            strays.0,
+            strays.1,
+            strays.2.max(shared.2)
         ),
     }
 }
