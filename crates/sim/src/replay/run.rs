@@ -213,11 +213,11 @@ impl Run {
         let reads = visit.source == Source::Miss;
         let id = self.open.insert(Open { ticket, disk: visit.disk, reads });
         self.ends.enter(visit.done, id);
-        self.count(demand, visit.source, cacheable, visit.done.since(now));
+        self.count(demand, visit.source, cacheable, visit.done.0 - now.0);
     }
 
     #[inline]
-    fn count(&mut self, demand: &Demand, source: Source, cacheable: bool, latency: Duration) {
+    fn count(&mut self, demand: &Demand, source: Source, cacheable: bool, latency_ns: u64) {
         let (totals, hit) = (&mut self.totals, source == Source::Hit);
         totals.requests += 1;
         totals.cacheable += u64::from(cacheable);
@@ -225,7 +225,6 @@ impl Run {
         totals.misses += u64::from(source == Source::Miss);
         totals.reply_bytes += demand.reply_bytes;
         totals.hit_bytes += if hit { demand.reply_bytes } else { 0 };
-        let latency_ns = latency.as_nanos() as u64;
         self.latency.count(latency_ns);
         if self.slices.count(hit, latency_ns) {
             self.end_slice();

@@ -45,7 +45,7 @@ struct Reported {
     disk: Duration,
     requests: u64,
     latency: Duration,
-    latency_now: Duration,
+    latency_now_ns: u64,
 }
 
 impl Server {
@@ -100,7 +100,7 @@ impl Server {
             Source::Bypass => {}
         }
         self.disk_queue += u32::from(disk);
-        self.reported.latency_now += done.since(now);
+        self.reported.latency_now_ns += done.0 - now.0;
         (Visit { done, source, disk }, kept)
     }
 
@@ -122,14 +122,15 @@ impl Server {
             (busy.saturating_sub(before).as_secs_f64() / span_s).min(1.0)
         };
         let served = u32::try_from(self.requests - last.requests).unwrap_or(u32::MAX);
-        let latency = last.latency_now.checked_div(served).unwrap_or(last.latency);
+        let latency_now = Duration::from_nanos(last.latency_now_ns);
+        let latency = latency_now.checked_div(served).unwrap_or(last.latency);
         self.reported = Reported {
             at: now,
             cpu,
             disk,
             requests: self.requests,
             latency,
-            latency_now: Duration::ZERO,
+            latency_now_ns: 0,
         };
         Report {
             at: now,

@@ -59,6 +59,8 @@ impl Slice {
 pub(crate) struct Slices {
     done: Vec<Slice>,
     now: Slice,
+    /// The latencies of the slice, summed.
+    latency_ns: u64,
     /// Requests of a slice.
     requests: u64,
     began: Instant,
@@ -71,6 +73,7 @@ impl Slices {
         Self {
             done: Vec::with_capacity(SLICES_MAX),
             now: Slice::default(),
+            latency_ns: 0,
             requests: REQUESTS_FIRST,
             began: Instant::ZERO,
             given: Vec::new(),
@@ -82,7 +85,7 @@ impl Slices {
     pub(crate) fn count(&mut self, hit: bool, latency_ns: u64) -> bool {
         self.now.requests += 1;
         self.now.hits += u64::from(hit);
-        self.now.latency = self.now.latency.saturating_add(Duration::from_nanos(latency_ns));
+        self.latency_ns = self.latency_ns.saturating_add(latency_ns);
         self.now.requests >= self.requests
     }
 
@@ -92,6 +95,7 @@ impl Slices {
             return;
         }
         let mut slice = std::mem::take(&mut self.now);
+        slice.latency = Duration::from_nanos(std::mem::take(&mut self.latency_ns));
         slice.span = now.since(self.began);
         let mut most = Duration::ZERO;
         for (station, given) in given.enumerate() {
