@@ -150,6 +150,22 @@ fn random_choice_splits_poisson_arrivals_and_taking_turns_beats_it() {
 }
 
 #[test]
+fn connections_are_rate_times_the_time_that_each_takes() {
+    // Little's law, between the desk's books and the latencies that users saw. Before a connection
+    // is in the books there is its call and the switch's work on it, which nobody waits for here.
+    let mut setup = Setup { warm_up: Duration::ZERO, ..setup(3, 300) };
+    setup.demands[Class::CPU.index()] = Demand::program(US(10_000), 0);
+    setup.switch.handoff = Duration::ZERO;
+    let outcome = run(&setup, &audience(Class::CPU, 200.0), &CAP, 1);
+    let pages = outcome.measured() as f64;
+    assert!(pages > 50_000.0);
+    let before = cost::LAN_DELAY * 3;
+    let spent_s = pages * (outcome.latency_mean_s() - before.as_secs_f64());
+    let booked_s = outcome.load * outcome.drained.as_secs_f64();
+    assert!((booked_s / spent_s - 1.0).abs() < 1e-3, "{booked_s} against {spent_s}");
+}
+
+#[test]
 fn a_wire_carries_a_hundred_megabits_and_no_more() {
     let mut many = audience(Class::STATIC, 30.0);
     many.mix.html_bytes = Draw::Constant(1e6);
@@ -288,6 +304,31 @@ fn a_server_that_fails_loses_its_pages_and_nobody_elses() {
         assert!(pages.broken > 0, "{name}: they were working");
         assert_eq!(pages.refused, 0, "{name}: others were up");
         assert!(pages.broken < pages.begun / 10, "{name}: {pages:?}");
+    }
+}
+
+#[test]
+fn whatever_fails_and_whoever_decides_every_page_ends_once() {
+    let sites = [visits::TRANSACTION, visits::COMMERCE_C, visits::PUBLISHING_LIGHT];
+    let all = everybody();
+    for seed in 0..64_u64 {
+        let mut dice = policy::Dice::new(seed);
+        let fault = |dice: &mut policy::Dice| Fault {
+            server: dice.below(3) as u16,
+            at: Duration::from_millis(dice.below(6000) as u64),
+            lasts: Duration::from_millis(1 + dice.below(3000) as u64),
+        };
+        let mut faults: Vec<_> = (0..dice.below(4)).map(|_| fault(&mut dice)).collect();
+        // A server fails once only: while it is down it cannot.
+        faults.sort_by_key(|fault| fault.server);
+        faults.dedup_by_key(|fault| fault.server);
+        let times = cap_setup(Duration::from_secs(2), Duration::from_secs(3));
+        let setup = Setup { servers: 3, faults, ..times };
+        let contender = &all[dice.below(all.len())];
+        let site = cap_audience(&sites[dice.below(sites.len())], 10.0);
+        let pages = run(&setup, &site, contender, seed).pages;
+        let ended = pages.complete + pages.broken + pages.refused;
+        assert!(pages.begun > 0 && pages.begun == ended, "seed {seed}: {pages:?}");
     }
 }
 

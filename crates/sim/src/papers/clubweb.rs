@@ -155,7 +155,7 @@ fn realistic_values(scale: Scale, mix: &Mix, contender: &Contender, users_s: f64
 const fn realistic_times_s(scale: Scale) -> (u64, u64, u64) {
     match scale {
         Scale::Quick => (60, 60, 1),
-        Scale::Full => (120, 300, 3),
+        Scale::Full => (100, 200, 3),
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub given: Vec<[u64; 5]>,
     /// When the last user left, from the beginning.
     pub drained: Duration,
+    /// Mean connections at all servers together from the beginning to then, by the desk's books.
+    pub load: f64,
 }
 
 /// How pages ended.

@@ -123,7 +123,9 @@ impl Run {
             Next::At(at) => self.calendar.enter(at, Event::Step { place, serial }),
             Next::Gone => {
                 self.visitors.remove(place);
-                self.world.outcome.drained = now.since(Instant::ZERO);
+                if self.visitors.is_empty() {
+                    self.world.close_books(now);
+                }
             }
         }
     }

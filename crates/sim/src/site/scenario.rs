@@ -40,27 +40,18 @@ pub const fn cap_audience(mix: &Mix, arrivals_s: f64) -> Audience {
     Audience { mix: Mix { site: SITE, ..*mix }, gap: independent(arrivals_s) }
 }
 
-/// The light dynamic workload of CAP's prototype: 80 % static, 10 % light, 6 % CPU, 4 % CPU and
-/// disk. Published; that what leans on the CPU is enciphered here is chosen.
+/// The dynamic workload of CAP's prototype: 80 % static, and programs: 10 % light, 6 % CPU, 4 % CPU
+/// and disk. Published.
 pub const PROTOTYPE: Mix = {
-    const fn file(class: Class) -> Answer {
-        Answer { class, program: false }
-    }
-    const FILES: &[(f64, Answer)] = &[(1.0, file(Class::STATIC))];
-    const SECURE: &[(f64, Answer)] = &[(1.0, file(Class::CPU))];
-    const fn service(share: f64, html: Answer, embedded: &'static [(f64, Answer)]) -> Service {
-        Service {
-            share,
-            html,
-            secure: matches!(html.class, Class::CPU | Class::CPU_DISK),
-            embedded,
-        }
+    const FILES: &[(f64, Answer)] = &[(1.0, Answer { class: Class::STATIC, program: false })];
+    const fn service(share: f64, class: Class, program: bool) -> Service {
+        Service { share, html: Answer { class, program }, secure: false, embedded: FILES }
     }
     const SERVICES: &[Service] = &[
-        service(0.8, file(Class::STATIC), FILES),
-        service(0.1, file(Class::LIGHT), FILES),
-        service(0.06, file(Class::CPU), SECURE),
-        service(0.04, Answer { class: Class::CPU_DISK, program: true }, SECURE),
+        service(0.8, Class::STATIC, false),
+        service(0.1, Class::LIGHT, true),
+        service(0.06, Class::CPU, true),
+        service(0.04, Class::CPU_DISK, true),
     ];
     Mix { name: "prototype", services: SERVICES, ..PUBLISHING_STATIC }
 };
@@ -157,10 +148,11 @@ pub fn clubweb_setup(servers: usize, warm_up: Duration, span: Duration) -> Setup
     let light = Demand::program(CLUBWEB_LIGHT, 0);
     let heavy = Demand::program(CLUBWEB_HEAVY, 0);
     let disk = Demand::program(CLUBWEB_LIGHT, CLUBWEB_ACCESSES);
+    let both = Demand::program(CLUBWEB_HEAVY, CLUBWEB_ACCESSES);
     Setup {
         servers,
         machine: CLUBWEB_SERVER,
-        demands: [Demand::FILE, light, heavy, disk, heavy],
+        demands: [Demand::FILE, light, heavy, disk, both],
         replica: false,
         delivery: Delivery::OneWayShared,
         switch: SwitchCost::PENTIUM_III,

@@ -140,6 +140,13 @@ impl World {
         self.outcome.switch = switch.as_secs_f64() / span.as_secs_f64();
     }
 
+    /// The last user has left, for now at least.
+    pub fn close_books(&mut self, now: Instant) {
+        let servers = self.switch.desk.cluster().servers();
+        self.outcome.load = servers.map(|server| server.load_mean(Instant::ZERO, now)).sum();
+        self.outcome.drained = now.since(Instant::ZERO);
+    }
+
     /// A server fails: it loses all it had.
     pub fn fail(&mut self, id: ServerId) {
         self.switch.desk.set_state(id, State::Down);

@@ -114,7 +114,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     prototype(
         "CAP-C12",
         "light dynamic: CAP ahead of LARD, the spread of server utilisation smaller",
-        "Figs. 8 and 10; cap-10 shows the spread on the model",
+        "Figs. 8 and 10; cap-10 has the spread on a model of it",
     ),
     prototype(
         "CAP-C13",
@@ -125,9 +125,9 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
 
 const LIGHT_ANALYSIS: &str = "CAP and WRR are as before to the second digit, which needs files of \
     equal popularity and cacheability as a property of documents. LARD on utilisation falls behind \
-    them: its disks are then busy to 0.77, above its threshold of 0.7, so that targets move, and \
-    all that move within a second go to the one server that last reported least. With other \
-    intervals of reports it is the same. LARD on connections does what is published: see its curve.";
+    them: with every target where it belongs disks are busy to 0.78, above its threshold of 0.7, so \
+    that targets move, and all that move within a second go to the one server that last reported \
+    least. Reports every 0.2, 3 or 10 s do not help. LARD on connections does what is published.";
 
 const PERCENT_ANALYSIS: &str = "The paper does not say of what. Read as the frequency at the latency \
     that CAP reaches with 0.9, WRR is close to the published figure; LARD on utilisation is far \
@@ -136,7 +136,8 @@ const PERCENT_ANALYSIS: &str = "The paper does not say of what. Read as the freq
 const SECURE_ANALYSIS: &str = "At the published rates of ciphers a secure page costs the CPU a few \
     milliseconds beside the 30 that its files cost the disk, so that the CPU is never the \
     bottleneck and Fig. 6(a) looks like Fig. 4. How many bits a session encrypts with RSA is not \
-    published. cap-keys varies it: from about 100 ms a session on the CPU decides.";
+    published. cap-keys varies it: at 150 ms a session, which is 5,800 bits, the CPU decides, all \
+    four are bad and CAP is least so, as published.";
 
 const CROSSING_ANALYSIS: &str = "The source contradicts itself: LARD's 90-percentile is above WRR's \
     (CAP-C8) and its frequency at 5 s is above WRR's too. Both can hold if the curves cross; ours \
@@ -201,7 +202,7 @@ fn wrr_is_hard_to_tune(figures: &Figures) -> Finding {
 fn static_publishing(figures: &Figures) -> Finding {
     let within = |curve| figures["cap-4a"].at(curve, 1.0, "frequency");
     let (lard, cap, wrr) = (within("lard"), within("cap"), within("wrr-num"));
-    let holds = lard > 0.97 && (0.83..0.97).contains(&cap) && wrr > 0.7 && wrr < cap - 0.02;
+    let holds = lard > 0.97 && (0.83..0.98).contains(&cap) && wrr > 0.7 && wrr < cap - 0.02;
     Finding { holds, measured: format!("LARD {lard:.3}, CAP {cap:.2}, WRR {wrr:.2}") }
 }
 

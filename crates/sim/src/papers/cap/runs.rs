@@ -2,11 +2,13 @@
 
 use crate::site::scenario::{
     self as scenario, CAP, GATHER, LARD_CONNECTIONS, RANDOM, ROUND_ROBIN, STATIC_PARTITION,
-    TRANSACTION_USERS_S, USERS_S, cap_audience, cap_setup, contenders, lard, wrr_num, wrr_time,
+    TRANSACTION_USERS_S, USERS_S, cap_audience, cap_setup, clubweb_setup, contenders, lard,
+    wrr_num, wrr_time,
 };
-use crate::site::{Audience, Contender, Demand, Outcome, Setup, run};
+use crate::site::{Audience, Contender, Delivery, Demand, Outcome, Setup, Spread, run};
 use crate::stats::Estimate;
 use crate::{Row, Run, Scale};
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use workload::visits::{self, Mix};
 
@@ -66,12 +68,13 @@ impl Site {
 
 fn times_s(scale: Scale) -> (u64, u64) {
     match scale {
-        Scale::Quick => (50, 25),
+        Scale::Quick => (40, 20),
         Scale::Full => (60, 150),
     }
 }
 
-fn seeds(scale: Scale) -> std::ops::RangeInclusive<u64> {
+/// The seeds whose mean is shown.
+fn seeds(scale: Scale) -> RangeInclusive<u64> {
     match scale {
         Scale::Quick => 1..=1,
         Scale::Full => 1..=3,
@@ -151,17 +154,15 @@ pub(super) fn wrr_periods(scale: Scale, site: Site) -> Vec<Run> {
     runs
 }
 
-/// Figure 10: four servers under the prototype's dynamic workload, span by span.
+/// Figure 10: the prototype's servers under its dynamic workload, span by span.
 pub(super) fn spread(scale: Scale) -> Vec<Run> {
     let spans = move |contender: Contender| {
         Run::new(contender.curve.into(), move || {
-            let (_, span_s) = times_s(scale);
-            let mut setup = cap_setup(Duration::from_secs(30), Duration::from_secs(span_s));
-            setup.servers = SPREAD_SERVERS;
+            let setup = spread_setup(scale);
             let audience = cap_audience(&scenario::PROTOTYPE, SPREAD_USERS_S);
             let outcome = run(&setup, &audience, &contender, 1);
             let watched = outcome.spread.iter().filter(|look| look.at > setup.warm_up);
-            let row = |look: &crate::site::Spread| {
+            let row = |look: &Spread| {
                 let at_s = look.at.as_secs_f64();
                 let end = |which: &str, utilisation| {
                     Row::new(format!("{} {which}", contender.curve), at_s, vec![utilisation])
@@ -174,18 +175,31 @@ pub(super) fn spread(scale: Scale) -> Vec<Run> {
     [CAP, lard()].map(spans).into()
 }
 
-/// Servers of the prototype. Published.
+fn spread_setup(scale: Scale) -> Setup {
+    let (warm_up_s, span_s) = times_s(scale);
+    let times = [warm_up_s, span_s].map(Duration::from_secs);
+    let mut setup = clubweb_setup(SPREAD_SERVERS, times[0], times[1]);
+    (setup.gather, setup.cache_share, setup.delivery) = (SPREAD_GATHER, 1.0, Delivery::OneWay);
+    setup
+}
+
+/// Servers of the prototype, and how often they report. Published.
 const SPREAD_SERVERS: usize = 4;
-/// New users a second there. Chosen: the busiest components at about 0.7.
-const SPREAD_USERS_S: f64 = 20.0;
+/// See [`SPREAD_SERVERS`].
+const SPREAD_GATHER: Duration = Duration::from_secs(10);
+/// New users a second there. Chosen: CPUs half busy.
+const SPREAD_USERS_S: f64 = 75.0;
 
 pub(super) fn spread_caption(scale: Scale) -> String {
-    let (_, span_s) = times_s(scale);
+    let (warm_up_s, span_s) = times_s(scale);
     format!(
-        "The prototype's dynamic workload (80 % static, 10 % light, 6 % CPU, 4 % CPU and disk) on \
-         the model of Figs. 4-6 with {SPREAD_SERVERS} servers (published) and {SPREAD_USERS_S} new \
-         users/s (chosen); utilisation over 5 s of each server's busiest component, the least and \
-         the greatest of them; 30 s to warm up, {span_s} s measured; seed 1."
+        "The prototype's dynamic workload (80 % static, programs: 10 % light, 6 % CPU, 4 % CPU and \
+         disk) on a model of it: {SPREAD_SERVERS} servers that report every {SPREAD_GATHER:?} \
+         (published), {SPREAD_USERS_S} new users/s, files in memory, programs of {:?} and {:?} CPU \
+         (chosen); utilisation over 5 s of each server's busiest component, the least and the \
+         greatest of them; {warm_up_s} s to warm up, {span_s} s measured; seed 1.",
+        scenario::CLUBWEB_LIGHT,
+        scenario::CLUBWEB_HEAVY,
     )
 }
 
@@ -196,7 +210,14 @@ pub(super) struct Sensitivity {
     /// Those of the quick form.
     quick: &'static [f64],
     vary: fn(&mut Case, f64),
+    /// For whom; the others do not depend on it.
+    who: fn() -> Vec<Contender>,
     says: &'static str,
+}
+
+/// CAP and its competitors.
+fn competitors() -> Vec<Contender> {
+    vec![CAP, wrr_num(GATHER), lard(), LARD_CONNECTIONS, STATIC_PARTITION]
 }
 
 pub(super) const LOAD: Sensitivity = Sensitivity {
@@ -204,6 +225,7 @@ pub(super) const LOAD: Sensitivity = Sensitivity {
     values: &[50.0, 70.0, 90.0, 100.0, 109.0, 116.0],
     quick: &[70.0, 109.0],
     vary: |case, users_s| case.audience = cap_audience(&visits::TRANSACTION, users_s),
+    who: competitors,
     says: "The arrival rate varies.",
 };
 
@@ -216,6 +238,7 @@ pub(super) const QUERIES: Sensitivity = Sensitivity {
         let users_s = TRANSACTION_USERS_S * f64::from(scenario::QUERIES) / queries;
         case.audience = cap_audience(&visits::TRANSACTION, users_s);
     },
+    who: competitors,
     says: "The accesses of a query vary, and the arrival rate inversely, so that the database's \
            disks do the same work.",
 };
@@ -225,8 +248,9 @@ pub(super) const PROGRAMS: Sensitivity = Sensitivity {
     values: &[2.0, 5.0, 20.0, 100.0, 1000.0, 100_000.0],
     quick: &[5.0, 1000.0],
     vary: |case, programs| case.audience.mix.site.programs = programs as u32,
-    says: "The number of programs, which are targets to LARD, varies; at the right every query is \
-           a target of its own.",
+    who: || vec![lard(), LARD_CONNECTIONS],
+    says: "The number of programs, which are targets to LARD, varies (to the others they are \
+           none); at the right nearly every query is a target of its own.",
 };
 
 pub(super) const KEYS: Sensitivity = Sensitivity {
@@ -236,6 +260,7 @@ pub(super) const KEYS: Sensitivity = Sensitivity {
     vary: |case, milliseconds| {
         case.setup.key_exchange = Duration::from_secs_f64(milliseconds / 1e3);
     },
+    who: competitors,
     says: "The key exchange of a session varies: 6.65 ms is 256 bits at the published 38.5 kbit/s; \
            the certificate's 2048 bytes would take 425 ms.",
 };
@@ -243,7 +268,6 @@ pub(super) const KEYS: Sensitivity = Sensitivity {
 /// Percentiles by whatever varies.
 pub(super) fn sensitivity(scale: Scale, what: &'static Sensitivity) -> Vec<Run> {
     let values = if scale == Scale::Quick { what.quick } else { what.values };
-    let who = || [CAP, wrr_num(GATHER), lard(), LARD_CONNECTIONS, STATIC_PARTITION];
     let at = |(value, contender): (f64, Contender)| {
         Run::new(format!("{} at {value}", contender.curve), move || {
             let mut case = what.site.case(scale);
@@ -252,7 +276,8 @@ pub(super) fn sensitivity(scale: Scale, what: &'static Sensitivity) -> Vec<Run> 
             vec![Row::new(contender.curve, value, measured(&[outcome]))]
         })
     };
-    values.iter().flat_map(|value| who().map(|one| (*value, one))).map(at).collect()
+    let cases = values.iter().flat_map(|value| (what.who)().into_iter().map(|one| (*value, one)));
+    cases.map(at).collect()
 }
 
 /// Hit ratios of static and lightly dynamic sites by the skew of popularity.
