@@ -130,6 +130,9 @@ impl Run {
     }
 
     /// Ends all that is still being served. `hot` are targets whose homes are wanted.
+    ///
+    /// # Panics
+    /// When a request was begun and not ended: that would be a mistake in here.
     pub fn finish(mut self, hot: &[u32]) -> Outcome {
         let arrived_last = self.now;
         self.end_slice();
@@ -138,6 +141,7 @@ impl Run {
         let first = self.first.unwrap_or_default();
         let end = self.now;
         let books = self.desk.cluster();
+        assert_eq!(books.total(), Load::ZERO, "every request that was begun has ended");
         let server = |(at, server): (usize, &Server)| ServerOutcome {
             requests: server.requests,
             hits: server.hits,
