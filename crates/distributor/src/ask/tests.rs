@@ -7,11 +7,11 @@ use policy::{Class, Cluster, Params, Spec, State, TargetId, entry};
 use std::task::{Context, Waker};
 
 fn ask(servers: u16) -> Ask {
-    let row = entry("round-robin").unwrap();
+    let row = entry("round-robin").expect("it is a row of POLICIES");
     let mut desk = Desk::new((row.build)(&Params::new(row.params)), Cluster::new(0.0), 1);
     for at in 0..servers {
         let spec = Spec { name: at.to_string().into(), weight: 1, capacity: None };
-        desk.join(spec, State::Up, Instant::ZERO).unwrap();
+        desk.join(spec, State::Up, Instant::ZERO).expect("there are slots");
     }
     Ask::new(desk)
 }
@@ -49,7 +49,7 @@ fn the_automatic_crowd_follows_the_servers_that_are_up() {
     let admission = policy::Admission::new(Some(2), Some(5), policy::AdmissionForm::MinusOne);
     ask.set_crowd(Some(CrowdLimit::Auto(admission)));
     // S = (n - 1) * T_high + T_low - 1 = 6 for two servers, and 1 for one.
-    let inside: Vec<_> = (0..8).map(|_| ask.enter().unwrap()).collect();
+    let inside: Vec<_> = (0..8).map(|_| ask.enter().expect("the queue has room")).collect();
     assert_eq!(inside.iter().filter(|turn| waited(turn).is_some()).count(), 6);
     ask.change(|edit| edit.set_state(ServerId(0), State::Down));
     inside.iter().take(5).for_each(|turn| ask.leave(turn));

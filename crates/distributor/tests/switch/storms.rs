@@ -155,6 +155,22 @@ fn policy(name: &str) -> Box<dyn policy::Policy> {
     (entry.build)(&policy::Params::new(entry.params))
 }
 
+/// For a while, servers go down, drain and come up, and policies take over from each other.
+fn come_and_go(stage: &Stage) {
+    let mut dice = Dice::new(99);
+    for turn in 0..200 {
+        let server = policy::ServerId(dice.below(4) as u16);
+        let state = [State::Down, State::Up, State::Draining][dice.below(3)];
+        let another = (turn % 8 == 0).then(|| POLICIES[turn / 8 % POLICIES.len()]);
+        let set_state = |edit: &mut Edit<'_>| edit.set_state(server, state);
+        stage.shared.ask.change_with(another.map(policy), set_state, |books, ()| {
+            let cluster = books.desk().cluster();
+            assert_eq!(cluster.is_usable(server), state == State::Up);
+        });
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+}
+
 #[test]
 fn the_books_balance_after_a_storm_with_a_queue() {
     let servers: Vec<Server> = (0..3)
@@ -203,19 +219,7 @@ fn the_books_balance_after_a_storm_with_a_queue() {
                 }
             });
         }
-        // Servers come and go meanwhile, and so do policies.
-        let mut dice = Dice::new(99);
-        for turn in 0..200 {
-            let server = policy::ServerId(dice.below(4) as u16);
-            let state = [State::Down, State::Up, State::Draining][dice.below(3)];
-            let another = (turn % 8 == 0).then(|| POLICIES[turn / 8 % POLICIES.len()]);
-            let set_state = |edit: &mut Edit<'_>| edit.set_state(server, state);
-            stage.shared.ask.change_with(another.map(policy), set_state, |books, ()| {
-                let cluster = books.desk().cluster();
-                assert_eq!(cluster.is_usable(server), state == State::Up);
-            });
-            std::thread::park_timeout(Duration::from_millis(2));
-        }
+        come_and_go(&stage);
     });
     stage.settle();
     (0..4).for_each(|server| assert_eq!(stage.waiting(server), 0));
