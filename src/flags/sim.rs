@@ -76,6 +76,10 @@ pub struct Sim {
     /// Threads [default: one for each core]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// Memory that clusters may take together; when they would take more, some wait for another
+    /// reading of the log
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    pub memory: u64,
     /// Print one JSON object instead of the table
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

@@ -51,6 +51,8 @@ pub struct Plan {
     pub pace: Pace,
     /// Whether each cluster has a run in a closed loop beside those in an open one.
     pub full_load: bool,
+    /// Memory that clusters may take together before some are put off, in bytes.
+    pub memory_bytes: usize,
     /// What gives requests their class and target.
     pub rules: Option<Arc<Rules>>,
 }
@@ -87,6 +89,7 @@ impl Plan {
             cores: args.costs.cores,
             disks: args.costs.disks,
             pace: pace(args)?,
+            memory_bytes: usize::try_from(args.memory).unwrap_or(usize::MAX),
             full_load: args.closed.is_none() && args.capacity == Capacity::Measured,
             rules,
         })

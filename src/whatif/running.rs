@@ -21,9 +21,6 @@ use std::thread;
 /// Chunks on their way to a thread.
 const CHUNKS_WAITING: usize = 4;
 
-/// Memory that all clusters together may take before some are put off, in bytes.
-const MEMORY_MAX_BYTES: usize = 1 << 30;
-
 /// Where the first seed is; any number, so that it is the same for everybody.
 const SEED: u64 = 1;
 
@@ -143,7 +140,7 @@ fn pass(
                 .map(|number| Job { number: *number, run: Run::new(&setups[*number]) })
                 .collect();
             let (give, take) = sync_channel(CHUNKS_WAITING);
-            let memory_max = if can_repeat { MEMORY_MAX_BYTES / threads } else { usize::MAX };
+            let memory_max = if can_repeat { plan.memory_bytes / threads } else { usize::MAX };
             hands.push((give, scope.spawn(move || work(&take, jobs, memory_max))));
         }
         let tell = |part: &dyn Fn() -> Part, hands: &[(SyncSender<Part>, _)]| {

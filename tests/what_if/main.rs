@@ -245,6 +245,17 @@ fn threads_and_repetition_cannot_be_seen_in_the_figures() {
 }
 
 #[test]
+fn clusters_that_do_not_fit_into_memory_wait_for_another_reading() {
+    let folder = folder();
+    let path = file(&folder, "a.log", log(Format::Combined));
+    let run = |memory: &str| {
+        let args = [&path, "--servers", "2,8", "--policy", "wrr,lard-r", "--csv", "--memory"];
+        done(&[&args[..], &[memory]].concat()).0
+    };
+    assert_eq!(run("1KiB"), run("1GiB"), "one run of each thread at a time, and the same figures");
+}
+
+#[test]
 fn logs_one_behind_the_other_are_one_log() {
     let folder = folder();
     let text = log(Format::Combined);
