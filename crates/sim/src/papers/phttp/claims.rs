@@ -32,7 +32,13 @@ pub(in super::super) const CLAIMS: &[Claim] = &[
         published: "within 8 %",
         needs: &[APACHE, FLASH],
         depends: COSTS,
-        verdict: Verdict::Reproduced,
+        verdict: Verdict::NotReproduced(
+            "Forwarding stays within 8 % of the ideal at nearly every size. Handing on does not: \
+             it herds. Connections gather at nodes with popular objects, up to L_overload, while \
+             others idle; at which sizes depends on the admission limit and on chance, and where \
+             the ideal mechanism herds, forwarding is above it. The paper's limit and its rule for \
+             ties are not known.",
+        ),
         judge: near_ideal,
     },
     Claim {
@@ -50,7 +56,10 @@ pub(in super::super) const CLAIMS: &[Claim] = &[
         published: "within 6 %",
         needs: &[APACHE, FLASH],
         depends: COSTS,
-        verdict: Verdict::Reproduced,
+        verdict: Verdict::NotReproduced(
+            "They are where handing on does not herd (see PH-C2): the two costs cross at 11.4 KB \
+             with Apache and 5.4 KB with Flash, near the mean reply, as in the paper.",
+        ),
         judge: near_each_other,
     },
     Claim {
@@ -202,12 +211,15 @@ fn loss(figures: &Figures) -> Finding {
 
 fn near_ideal(figures: &Figures) -> Finding {
     let [apache, flash] = [APACHE, FLASH].map(|id| {
-        let below = |curve| -least(&over(&figures[id], curve, IDEAL)).1 * 100.0;
-        f64::max(below(MULTI), below(FORWARD.0))
+        [MULTI, FORWARD.0].map(|curve| -least(&over(&figures[id], curve, IDEAL)).1 * 100.0)
     });
     Finding {
-        holds: apache <= 8.0 && flash <= 8.0,
-        measured: format!("at most {apache:.1} % (Apache), {flash:.1} % (Flash) below the ideal"),
+        holds: apache.iter().chain(&flash).all(|below| *below <= 8.0),
+        measured: format!(
+            "handing on at most {:.1} % (Apache), {:.1} % (Flash) below the ideal; forwarding \
+             {:.1} %, {:.1} %",
+            apache[0], flash[0], apache[1], flash[1]
+        ),
     }
 }
 
@@ -223,11 +235,18 @@ fn gain(figures: &Figures) -> Finding {
 }
 
 fn near_each_other(figures: &Figures) -> Finding {
-    let [apache, flash] =
-        [APACHE, FLASH].map(|id| widest(&over(&figures[id], MULTI, FORWARD.0)) * 100.0);
+    let apart = [APACHE, FLASH].map(|id| {
+        let gaps = over(&figures[id], MULTI, FORWARD.0);
+        let near = gaps.iter().filter(|gap| gap.1.abs() <= 0.06).count();
+        (widest(&gaps) * 100.0, near, gaps.len())
+    });
+    let [(apache, near_apache, sizes), (flash, near_flash, _)] = apart;
     Finding {
         holds: apache <= 6.0 && flash <= 6.0,
-        measured: format!("at most {apache:.1} % apart (Apache), {flash:.1} % (Flash)"),
+        measured: format!(
+            "at most {apache:.1} % apart (Apache), {flash:.1} % (Flash); within 6 % at \
+             {near_apache} and {near_flash} of {sizes} sizes"
+        ),
     }
 }
 
