@@ -101,7 +101,7 @@ fn stress<const N: usize>(scale: Scale, columns: [usize; N]) -> Vec<Run> {
 fn stress_caption(_: Scale) -> String {
     "One request a connection for a file of 1500 bytes, 900 offered a second and server, round \
      robin. Server: Apache's CPU costs of P-HTTP (calibrated: seven servers fill the LAN of 100 \
-     Mb/s). Switch: hand-off of 0.3 ms at 300 MHz (published, USENIX 2000) at its clock of 833 MHz. \
+     Mb/s). Switch: hand-off of 0.3 ms at 300 MHz (published, USENIX 2000), scaled to its 833 MHz. \
      TCP gateway: 1.67 ms a request (calibrated to the published 600/s). 1 s to warm up, 4 s \
      measured; seed 1."
         .into()
@@ -163,11 +163,11 @@ fn realistic_caption(scale: Scale) -> String {
     let (warm_up_s, span_s, seeds) = realistic_times_s(scale);
     let queries = scenario::CLUBWEB_ACCESSES;
     format!(
-        "{CLUBWEB_SERVERS} servers (published), every request decided on (chosen); programs of {:?} \
-         CPU (lightly dynamic), {:?} CPU or {queries} disk accesses (heavily dynamic) (chosen); \
-         Zipf's law with 0.9 over 20,000 files, caches of 15 % (chosen); LARD on utilisation 0.3/0.7 \
-         reported every 1 s, and on connections 25/65; {warm_up_s} s to warm up, {span_s} s \
-         measured; mean of seeds 1-{seeds}.",
+        "{CLUBWEB_SERVERS} servers (published), every request decided on (chosen); programs of \
+         {:?} CPU (lightly dynamic), {:?} CPU or {queries} disk accesses (heavily dynamic) \
+         (chosen); Zipf's law with 0.9 over 20,000 files, caches of 15 % (chosen); LARD on \
+         utilisation 0.3/0.7 reported every 1 s, and on connections 25/65; {warm_up_s} s to warm \
+         up, {span_s} s measured; mean of seeds 1-{seeds}.",
         scenario::CLUBWEB_LIGHT,
         scenario::CLUBWEB_HEAVY,
     )

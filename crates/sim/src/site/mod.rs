@@ -2,7 +2,7 @@
 //! ClubWeb.
 //!
 //! Casalicchio, Colajanni: *A Client-Aware Dispatching Algorithm for Web Clusters Providing
-//! Multiple Services*, WWW10 2001, section 4. A [`run`] takes visitors through their stages:
+//! Multiple Services*, WWW10 2001, section 4. A [`run()`] takes visitors through their stages:
 //! switch, CPU, cache or disk or database, memory, CPU and card by windows, and back. Every
 //! component is a first-come-first-served station, so a step is all that is ever due.
 //!

@@ -18,7 +18,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
         "CW-C2",
         "the switch leaves throughput alone; its delay grows to 6.71 % at 3 KB",
         "6.71 %",
-        "the delay of their kernel module is not in the text; a model would return what it was given",
+        "the delay of their kernel module is not in the text: a model gives back what it is given",
     ),
     not_simulated(
         "CW-C3",
