@@ -71,7 +71,8 @@ pub fn table(figures: &Figures) -> (String, Verdicts) {
     let Verdicts { reproduced, not_reproduced, not_simulated, .. } = counts;
     let _ = write!(
         text,
-        "claims: {reproduced} reproduced, {not_reproduced} not reproduced, {not_simulated} not simulated"
+        "claims: {reproduced} reproduced, {not_reproduced} not reproduced, {not_simulated} not \
+         simulated"
     );
     (text, counts)
 }
@@ -87,13 +88,14 @@ fn judged(figures: &Figures) -> Vec<Line> {
 const PREFACE: &str = "\
 # Results of the simulator
 
-What the papers published, made again by `baton figures`, which writes this page, the pictures and the
-numbers behind them (a CSV beside each picture, with more columns than the picture shows). Every run is
-deterministic: the same program gives the same bytes. What the models contain and leave out is in
-[simulator.md](simulator.md).
+What the papers published, made again by `baton figures`, which writes this page, the pictures and
+the numbers behind them (a CSV beside each picture, with more columns than the picture shows). Every
+run is deterministic: the same program gives the same bytes. What the models contain and leave out
+is in [simulator.md](simulator.md).
 
-A claim is an inequality over the figures. What does not come out stays as `not reproduced`, with the
-analysis; a constant that was calibrated or chosen is named beside every claim that depends on it.
+A claim is an inequality over the figures. What does not come out stays as `not reproduced`, with
+the analysis; a constant that was calibrated or chosen is named beside every claim that depends on
+it.
 ";
 
 /// The page `docs/RESULTS.md`, for figures that lie in `docs/figures`.

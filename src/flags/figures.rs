@@ -11,7 +11,8 @@ Examples:
   baton figures --only phttp-7 --out /tmp/figures
   baton figures --list
 
-Every figure is deterministic: the same program writes the same bytes, with any number of threads.")]
+Every figure is deterministic: the same program writes the same bytes, with any number of
+threads.")]
 pub struct Figures {
     /// Make only these (repeatable, or a list with commas); no page of results then
     #[arg(long, value_name = "ID", value_delimiter = ',')]

@@ -145,7 +145,8 @@ impl Figure {
         points.iter().find(|point| point.0 == x).map_or(f64::NAN, |point| point.1)
     }
 
-    /// The rows as CSV with a header: six significant digits, so that equal figures are equal files.
+    /// The rows as CSV with a header; six significant digits, so that equal figures are equal
+    /// files.
     pub fn csv(&self, x: &str) -> String {
         let mut text = format!("curve,{x}");
         for column in self.columns {

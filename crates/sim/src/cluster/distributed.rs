@@ -76,8 +76,8 @@ impl Engine<'_> {
         self.wait(place, stage, over);
     }
 
-    /// A further request comes. The layer-4 stage knows of the hand-off, so it reaches the node that
-    /// has the connection, which now is its distributor.
+    /// A further request comes. The layer-4 stage knows of the hand-off, so it reaches the node
+    /// that has the connection, which now is its distributor.
     pub(super) fn read_later(&mut self, place: u32) {
         let connection = self.connections.get(place);
         connection.distributor = connection.holder().0;

@@ -95,7 +95,8 @@ pub(super) const STUDIES: &[Study] = &[
         caption: |scale| {
             let count = small_connections(scale);
             format!(
-                "{SMALL_FILES} files of 5 KB by chance, {count} connections, warm, 1 to 32 nodes. {}",
+                "{SMALL_FILES} files of 5 KB by chance, {count} connections, warm, 1 to 32 \
+                 nodes. {}",
                 machines(&ATHLON)
             )
         },
@@ -111,8 +112,8 @@ pub(super) const STUDIES: &[Study] = &[
         caption: |scale| {
             let count = small_connections(scale) / 4;
             format!(
-                "{SMALL_FILES} files of 5 KB by chance, {count} connections at {LIGHT_LOAD} a second for each node, by \
-                 chance. {}",
+                "{SMALL_FILES} files of 5 KB by chance, {count} connections at \
+                 {LIGHT_LOAD} a second for each node, by chance. {}",
                 machines(&PENTIUM)
             )
         },
@@ -161,7 +162,8 @@ fn caption(facts: &Facts, scale: Scale, machines_: &Machines) -> String {
     let requests = requests(facts, scale);
     let warm = WARM_UP * 100.0;
     format!(
-        "Synthetic twin of the {} trace, {requests} requests, the first {warm:.0} % not measured. {}",
+        "Synthetic twin of the {} trace, {requests} requests, the first {warm:.0} % not \
+         measured. {}",
         facts.name,
         machines(machines_)
     )

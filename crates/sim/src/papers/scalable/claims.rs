@@ -96,8 +96,8 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     },
     Claim {
         id: "SC-C5",
-        says: "Rice trace: the same tendency, weaker, because the disk limits; throughput lower than \
-               on IBM.",
+        says: "Rice trace: the same tendency, weaker, because the disk limits; throughput lower \
+               than on IBM.",
         published: "less pronounced; significantly lower (Fig. 13)",
         needs: &["scalable-12", "scalable-13"],
         depends: SPLIT,
