@@ -41,7 +41,7 @@ fn compare(args: &Sim) -> Outcome {
     bar.bar.finish_and_clear();
     rejects(&study);
     if let Some(path) = &args.html {
-        let page = whatif::page(&study);
+        let page = whatif::page(&study, args.live);
         fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         say(format_args!("report: {}", path.display()));
     }

@@ -78,8 +78,8 @@ pub struct Sim {
     pub threads: Option<u16>,
     /// Memory that clusters may take together; when they would take more, some wait for another
     /// reading of the log
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
-    pub memory: u64,
+    #[arg(long = "memory", value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    pub memory_bytes: u64,
     /// Print one JSON object instead of the table
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

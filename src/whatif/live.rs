@@ -3,6 +3,7 @@
 use super::cell::Cell;
 use super::study::Study;
 use super::words;
+use maud::{Markup, html};
 use sim::replay::Histogram;
 use std::fmt::Write;
 use std::time::Duration;
@@ -90,6 +91,11 @@ impl Measured {
 }
 
 impl Comparison {
+    /// The unit of [`Comparison::error`].
+    pub const fn unit(&self) -> &'static str {
+        if self.difference { "points" } else { "%" }
+    }
+
     /// By how much the simulation is off: in percent of the logged figure, or for shares in points.
     pub fn error(&self) -> f64 {
         if self.difference {
@@ -99,32 +105,73 @@ impl Comparison {
     }
 }
 
-/// Each cluster beside what was logged.
+/// What is said where the log has nothing to compare with.
+const NOTHING: &str = "nothing: it has neither times nor cache status nor servers.";
+
+/// What is to be borne in mind.
+const CAUTION: &str = "The cluster that ran when the log was written is the one to look at. Logged \
+                       times have the queues of that time in them.";
+
+/// Each cluster beside what was logged, for the page.
+pub(super) fn section(study: &Study) -> Markup {
+    let rows: Vec<(&Cell, Vec<Comparison>)> =
+        study.cells.iter().map(|cell| (cell, study.survey.measured.compare(cell))).collect();
+    let any = rows.iter().any(|(_, found)| !found.is_empty());
+    html! {
+        h2 { "Beside what the log itself measured" }
+        p class="soft" { (if any { CAUTION } else { NOTHING }) }
+        @if any {
+            div class="scroll" {
+                table {
+                    tr {
+                        th class="left" { "cluster" } th class="left" { "figure" }
+                        th { "logged" } th { "simulated" } th { "error" }
+                    }
+                    @for (cell, found) in &rows {
+                        @for one in found {
+                            tr {
+                                td class="left" { (name(cell)) }
+                                td class="left" { (one.name) }
+                                td { (format!("{:.2}", one.logged)) }
+                                td { (format!("{:.2}", one.simulated)) }
+                                td { (format!("{:+.1} {}", one.error(), one.unit())) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn name(cell: &Cell) -> String {
+    format!("{}, {} x {}", cell.policy, cell.servers, words::size(cell.cache_bytes))
+}
+
+/// Each cluster beside what was logged, for a terminal.
 pub fn text(study: &Study) -> String {
     let (measured, cells) = (&study.survey.measured, &study.cells);
     let mut out = String::from("\nBeside what the log itself measured:\n");
     let before = out.len();
     for cell in cells {
         for one in measured.compare(cell) {
-            let unit = if one.difference { "points" } else { "%" };
             let _ = writeln!(
                 out,
-                "  {:<30} {:<42} logged {:>10.2}  simulated {:>10.2}  error {:+.1} {unit}",
-                format!("{}, {} x {}", cell.policy, cell.servers, words::size(cell.cache_bytes)),
+                "  {:<30} {:<42} logged {:>10.2}  simulated {:>10.2}  error {:+.1} {}",
+                name(cell),
                 one.name,
                 one.logged,
                 one.simulated,
-                one.error()
+                one.error(),
+                one.unit()
             );
         }
     }
     if out.len() == before {
-        out.push_str("  nothing: it has neither times nor cache status nor servers.\n");
+        let _ = writeln!(out, "  {NOTHING}");
     } else {
-        out.push_str(
-            "  The cluster that ran when the log was written is the one to look at. Logged times \
-             have the\n  queues of that time in them.\n",
-        );
+        out.push_str(&words::wrapped(CAUTION, 98, "  "));
+        out.push('\n');
     }
     out
 }

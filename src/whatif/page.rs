@@ -2,6 +2,7 @@
 
 use super::advice::{Sure, advice};
 use super::cell::Cell;
+use super::live::section;
 use super::plot::{self, Line, Picture};
 use super::study::Study;
 use super::table::{setting, sureness};
@@ -26,8 +27,8 @@ const MODEL: [&str; 4] = [
      change, and caches that were warm at the beginning.",
 ];
 
-/// The whole page.
-pub fn page(study: &Study) -> String {
+/// The whole page; `live` adds what the log itself measured.
+pub fn page(study: &Study, live: bool) -> String {
     let short = |name: &'_ str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let names: Vec<String> = study.logs.iter().map(|log| short(&log.name)).collect();
     let title = format!("What if: {}", names.join(", "));
@@ -51,6 +52,7 @@ pub fn page(study: &Study) -> String {
                     (table(study))
                     (mix(study))
                     (hottest(study))
+                    @if live { (section(study)) }
                     (modelled(study))
                     footer { "Written by baton sim " (env!("CARGO_PKG_VERSION")) "." }
                 }

@@ -89,7 +89,7 @@ impl Plan {
             cores: args.costs.cores,
             disks: args.costs.disks,
             pace: pace(args)?,
-            memory_bytes: usize::try_from(args.memory).unwrap_or(usize::MAX),
+            memory_bytes: usize::try_from(args.memory_bytes).unwrap_or(usize::MAX),
             full_load: args.closed.is_none() && args.capacity == Capacity::Measured,
             rules,
         })

@@ -6,17 +6,23 @@ use std::fs;
 #[test]
 fn the_page_is_whole_and_needs_nothing_else() {
     let folder = folder();
-    let path = file(&folder, "a.log", log(Format::Combined));
+    let path = file(&folder, "a.log", log(Format::Json));
     let page = folder.path().join("report.html");
     let html = page.to_str().unwrap();
-    done(&[&path, "--servers", "2,4", "--cache", "400KiB,1MiB", "--html", html]);
+    done(&[&path, "--servers", "2,4", "--cache", "400KiB,1MiB", "--html", html, "--live"]);
     let page = fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..60]);
     for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link"] {
         assert!(!page.contains(outside), "{outside} would be asked for");
     }
-    for part in ["Advice", "Over the size of the cache", "Why servers were chosen", "/t/0", "<svg"]
-    {
+    for part in [
+        "Advice",
+        "Over the size of the cache",
+        "Why servers were chosen",
+        "Beside what the log itself measured",
+        "/t/0",
+        "<svg",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     assert_nested(&page);
