@@ -6,6 +6,10 @@
 //! switch, CPU, cache or disk or database, memory, CPU and card by windows, and back. Every
 //! component is a first-come-first-served station, so a step is all that is ever due.
 //!
+//! A lookup, a key exchange, a hand-off cost what [`cost`] says; the packets of a reply are counted
+//! one by one on the wire but pass the card a window at a time (`transfer`). The first half of a
+//! warm-up is at half the rate.
+//!
 //! Not modelled: the network beyond the LAN (nor is it in the paper), loss, several connections of
 //! one browser, pipelined requests, and that concurrent misses on a file could share a read.
 

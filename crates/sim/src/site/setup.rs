@@ -31,7 +31,9 @@ pub struct Setup {
     pub gather: Duration,
     /// Over which spans the least and the most utilised server are looked at.
     pub watch: Duration,
-    /// Nothing is measured before.
+    /// Nothing is measured before. In its first half users come half as often: a cluster with
+    /// empty caches under full load is another experiment, from which LARD on utilisation does
+    /// not recover, since targets move before they are read.
     pub warm_up: Duration,
     /// Users come for this long after; then what is there is finished.
     pub span: Duration,

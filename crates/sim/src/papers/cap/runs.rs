@@ -317,7 +317,8 @@ pub(super) fn caption(scale: Scale, site: Site) -> String {
         "{}; {} servers (chosen of the published 2-32), {} new users/s (published 100-300, \
          calibrated on Fig. 4(a)), files equally popular (chosen), queries of {} accesses \
          (chosen), reports and weights every {:?} (chosen), Apache's CPU costs of P-HTTP (chosen); \
-         {warm_up_s} s to warm up, {span_s} s measured; mean of seeds {}-{}.",
+         {warm_up_s} s to warm up, half of them at half the rate, {span_s} s measured; mean of \
+         seeds {}-{}.",
         mix.join(", "),
         scenario::SERVERS,
         site.users_s,
