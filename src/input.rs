@@ -55,7 +55,7 @@ impl Input {
         if meta.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let total_bytes = meta.is_file().then(|| meta.len());
+        let total_bytes = meta.is_file().then_some(meta.len());
         Self::of(Box::new(file), total_bytes)
     }
 
