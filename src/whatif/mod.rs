@@ -1,8 +1,8 @@
 //! "What if": an access log, played to clusters on paper.
 //!
 //! The way of a question: the command line becomes a [`Plan`]; the log is read once and each of its
-//! requests becomes a demand ([`feed`]); every cluster of the plan is fed on some thread
-//! ([`running`]); what came of them is a [`Study`], which is shown as a table, with a piece of
+//! requests becomes a demand (`feed`); every cluster of the plan is fed on some thread
+//! (`running`); what came of them is a [`Study`], which is shown as a table, with a piece of
 //! advice ([`advice`]), or written as JSON, CSV or one HTML page.
 
 pub mod advice;
