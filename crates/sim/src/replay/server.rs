@@ -124,14 +124,8 @@ impl Server {
         let served = u32::try_from(self.requests - last.requests).unwrap_or(u32::MAX);
         let latency_now = Duration::from_nanos(last.latency_now_ns);
         let latency = latency_now.checked_div(served).unwrap_or(last.latency);
-        self.reported = Reported {
-            at: now,
-            cpu,
-            disk,
-            requests: self.requests,
-            latency,
-            latency_now_ns: 0,
-        };
+        self.reported =
+            Reported { at: now, cpu, disk, requests: self.requests, latency, latency_now_ns: 0 };
         Report {
             at: now,
             cpu: share(cpu, last.cpu),
