@@ -10,7 +10,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C1",
         says: "On small cached files, throughput of the distributed cluster grows linearly with \
-               the number of nodes.",
+               the number of nodes",
         published: "linear (Fig. 9)",
         needs: &["scalable-9"],
         depends: SPLIT,
@@ -33,7 +33,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     },
     Claim {
         id: "SC-C2",
-        says: "In that run the dispatcher is far from saturated.",
+        says: "In that run the dispatcher is far from saturated",
         published: "far from saturated (Fig. 10)",
         needs: &["scalable-9"],
         depends: SPLIT,
@@ -49,7 +49,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C3",
         says: "N nodes of the distributed design deliver what N-1 back-ends deliver behind a \
-               conventional front-end, before that saturates.",
+               conventional front-end, before that saturates",
         published: "N against N-1 (Fig. 9)",
         needs: &["scalable-9"],
         depends: SPLIT,
@@ -70,7 +70,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C4",
         says: "IBM trace: the single front-end is faster below 5 nodes and saturates at 5 and \
-               above; the distributed cluster goes on growing.",
+               above; the distributed cluster goes on growing",
         published: "crossing at 5 nodes (Fig. 12)",
         needs: &["scalable-12"],
         depends: SPLIT,
@@ -97,7 +97,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C5",
         says: "Rice trace: the same tendency, weaker, because the disk limits; throughput lower \
-               than on IBM.",
+               than on IBM",
         published: "less pronounced; significantly lower (Fig. 13)",
         needs: &["scalable-12", "scalable-13"],
         depends: SPLIT,
@@ -127,7 +127,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C6",
         says: "Rice trace on 800 MHz nodes: more than 13,000 connections/s at 16 nodes and still \
-               growing; the single front-end stays below 7,000.",
+               growing; the single front-end stays below 7,000",
         published: "> 13,000; < 7,000 (Fig. 14)",
         needs: &["scalable-14"],
         depends: SPLIT,
@@ -145,7 +145,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C7",
         says: "The dispatcher's utilisation in that run is consistent with at least 50,000 \
-               connections/s.",
+               connections/s",
         published: "at least 50,000",
         needs: &[],
         depends: "",
@@ -158,7 +158,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     Claim {
         id: "SC-C8",
         says: "An 800 MHz node delivers at least 812 connections/s of the Rice trace in a cluster \
-               of 16.",
+               of 16",
         published: "13,000 / 16 = 812 (derived)",
         needs: &["scalable-14"],
         depends: SPLIT,
@@ -170,7 +170,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     },
     Claim {
         id: "SC-C9",
-        says: "The dispatcher's peak was measured with a small program that floods it.",
+        says: "The dispatcher's peak was measured with a small program that floods it",
         published: "the number was not recovered",
         needs: &[],
         depends: "",
@@ -179,7 +179,7 @@ pub(in crate::papers) const CLAIMS: &[Claim] = &[
     },
     Claim {
         id: "SC-C10",
-        says: "Only a minimal latency penalty is paid for the extra hop.",
+        says: "Only a minimal latency penalty is paid for the extra hop",
         published: "minimal (abstract)",
         needs: &["scalable-delay"],
         depends: SPLIT,
