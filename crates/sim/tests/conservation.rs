@@ -73,6 +73,7 @@ prop_compose! {
         per_server in any::<bool>(),
         fail in any::<bool>(),
         (cache_kb, disks, warm_up, tail) in (0_u64..400, 1_usize..3, 0.0..1.0, any::<bool>()),
+        global_memory in prop::bool::weighted(0.2),
         seed in any::<u64>(),
     ) -> Setup {
         let chooser = Chooser::named(policy).expect("it is listed");
@@ -82,7 +83,7 @@ prop_compose! {
         let faults = faults.into_iter().filter(|fault| fault.node < nodes).collect();
         let charge = if per_server { Charge::PerServer } else { Charge::PerRequest };
         let loss = if fail { Loss::Fail } else { Loss::Retry };
-        setup = Setup { mechanism, front, reports, arrivals, ..setup };
+        setup = Setup { mechanism, front, reports, arrivals, global_memory, ..setup };
         Setup { faults, charge, loss, warm_up, tail, seed, ..setup }
     }
 }

@@ -104,3 +104,17 @@ fn the_ideal_mechanism_moves_connections_for_nothing() {
     assert!(ideal.throughput_rps > handing.throughput_rps);
     assert!(ideal.throughput_rps > forwarding.throughput_rps);
 }
+
+#[test]
+fn a_global_memory_reads_only_what_no_node_has() {
+    let mut blind = Setup { warm_up: 0.5, ..setup(4, CpuCost::FLASH, "wrr") };
+    // A third of the targets fits one node, all fit four.
+    blind.node.cache_bytes = 350 * 8 * KB;
+    let global = Setup { global_memory: true, ..blind.clone() };
+    let script = script(1_000, 8 * KB, 40_000, 1);
+    let (alone, together) = (run(&blind, &script), run(&global, &script));
+    assert!(alone.miss_ratio > 0.6, "{}", alone.miss_ratio);
+    assert!(together.miss_ratio < 0.1, "{}", together.miss_ratio);
+    assert!(together.forwarded > 10_000, "three of four are elsewhere: {}", together.forwarded);
+    assert!(together.throughput_rps > 3.0 * alone.throughput_rps);
+}

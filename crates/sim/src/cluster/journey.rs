@@ -94,7 +94,7 @@ impl Engine<'_> {
         if mechanism == Mechanism::Forwarding {
             held.serve(&mut self.desk, &request, server);
             if away {
-                return self.forward(place, server);
+                return self.forward(place, server, Duration::ZERO);
             }
             return self.serve(place, holder, Duration::ZERO, answer.cache);
         }
@@ -123,6 +123,11 @@ impl Engine<'_> {
 
     /// `server` serves the request to the client, after `connect` for the connection.
     pub(super) fn serve(&mut self, place: u32, server: ServerId, connect: Duration, keep: bool) {
+        if self.setup.global_memory
+            && let Some(other) = self.other_with(place, server)
+        {
+            return self.forward(place, other, connect);
+        }
         let cpu = &self.setup.node.cpu;
         let handling = Handling {
             before: connect + cpu.request,
@@ -133,14 +138,25 @@ impl Engine<'_> {
         self.admit(place, server, Stage::Serving, handling);
     }
 
-    /// The holder reads the request and will fetch the target from `server`.
-    fn forward(&mut self, place: u32, server: ServerId) {
+    /// Another node that has the target in memory, unless `server` has it.
+    fn other_with(&mut self, place: u32, server: ServerId) -> Option<ServerId> {
+        let target = self.script.aim(self.connections.get(place).at).0.id;
+        let has = |id: ServerId| self.members[id.index()].node.cache().contains(target);
+        if has(server) {
+            return None;
+        }
+        self.desk.cluster().usable().iter().copied().find(|id| has(*id))
+    }
+
+    /// The holder reads the request, after `connect` for the connection, and will fetch the target
+    /// from `server`.
+    fn forward(&mut self, place: u32, server: ServerId, connect: Duration) {
         self.meter.forwarded += 1;
         let connection = self.connections.get(place);
         connection.worker = server;
         connection.fetched_bytes = 0;
         let holder = &mut self.members[connection.holder().index()].node;
-        let over = holder.cpu().enter(self.now, self.setup.node.cpu.request);
+        let over = holder.cpu().enter(self.now, connect + self.setup.node.cpu.request);
         self.wait(place, Stage::Forwarding, over);
     }
 

@@ -134,6 +134,10 @@ pub struct Setup {
     pub moving: MoveCost,
     /// What fetching costs the node that is fetched from.
     pub forward: ForwardCost,
+    /// Whether a node fetches from another's memory what it would have to read, at the costs of
+    /// [`Setup::forward`], and keeps no copy: WRR/GMS of ASPLOS 1998, with an idealised global
+    /// memory.
+    pub global_memory: bool,
     /// When connections enter.
     pub arrivals: Arrivals,
     /// What the desk learns of disks.
@@ -169,6 +173,7 @@ impl Setup {
             distributed: None,
             moving: MoveCost::of(&cpu),
             forward: FORWARD,
+            global_memory: false,
             arrivals: Arrivals::Closed(limit),
             reports: Reports::Exact,
             charge: Charge::PerRequest,

@@ -165,9 +165,14 @@ fn by_nodes(traces: &mut Traces, scale: Scale, facts: Facts) -> Vec<Run> {
         Scale::Full => &[1, 2, 4, 6, 8, 12, 16],
     };
     let points = sizes.iter().flat_map(|nodes| POLICIES.map(|policy| (*nodes, policy)));
-    points
+    let mut runs: Vec<Run> = points
         .map(|(nodes, (curve, policy))| point(curve, nodes.into(), setup(nodes, policy), &script))
-        .collect()
+        .collect();
+    runs.extend(sizes.iter().map(|&nodes| {
+        let setup = Setup { global_memory: true, ..setup(nodes, "wrr") };
+        point("WRR/GMS", nodes.into(), setup, &script)
+    }));
+    runs
 }
 
 /// The paper varied the speed of CPUs; memory and disks stay as they are here.

@@ -17,7 +17,7 @@ use crate::cluster::points::{COLUMNS, Lazy, lazy, persistent, point, singles};
 use crate::cluster::{Arrivals, Chooser, Limit, Mechanism, Script, Setup};
 use crate::{Axis, Run, Scale, Study, Traces};
 use model::{CachePolicy, CpuCost};
-use policy::{Admission, AdmissionForm, Dice, Params, Value};
+use policy::{Admission, AdmissionForm, Charge, Dice, Params, Value};
 use std::sync::Arc;
 use workload::Trace;
 use workload::synth::{PER_CONNECTION, RICE, Structure, Twin};
@@ -204,7 +204,7 @@ const USUAL: Condition = Condition {
     change: |_| {},
 };
 
-const CONDITIONS: [Condition; 11] = [
+const CONDITIONS: [Condition; 12] = [
     USUAL,
     Condition { name: "none stray", strays: FAITHFUL, ..USUAL },
     Condition { name: "half of them stray", strays: Strays { share: 0.5, ..STRAYS }, ..USUAL },
@@ -220,6 +220,7 @@ const CONDITIONS: [Condition; 11] = [
     Condition { name: "disk twice as fast", change: fast_disk, ..USUAL },
     Condition { name: "no warm-up", change: |s| s.warm_up = 0.0, ..USUAL },
     Condition { name: "S = (n-1) 130 + 29", change: wide_limit, ..USUAL },
+    Condition { name: "1/N once a node", change: |s| s.charge = Charge::PerServer, ..USUAL },
     Condition { name: "disk reports ride along", change: |s| s.reports = PIGGY_BACKED, ..USUAL },
 ];
 
