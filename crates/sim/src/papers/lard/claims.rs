@@ -54,7 +54,7 @@ pub(in super::super) const CLAIMS: &[Claim] = &[
         depends: TWINS,
         verdict: Verdict::NotReproduced(
             "LB/GC misses as little as LARD, but nothing in it looks at load: its disks are used \
-             unevenly (the largest mean load is two to three times the mean), which costs it up to \
+             unevenly (the largest mean load is up to twice the mean), which costs it up to \
              a quarter. Where it puts a target while there is room, and how it compares ages of \
              targets of different size, is not known: here most room, then least worth.",
         ),
