@@ -35,12 +35,18 @@ pub fn load(folder: &Path, study: &Study) -> Result<Figure> {
     Ok(Figure { rows: rows.collect::<Result<_>>()?, ..empty })
 }
 
-/// `curve,x,value,...`.
+/// `curve,x,value,...`, where the curve's name may be quoted and have commas itself.
 fn row(line: &str, values: usize) -> Option<Row> {
-    let mut fields = line.split(',');
-    let curve = fields.next()?.to_owned();
-    let x = fields.next()?.parse().ok()?;
-    let numbers: Vec<f64> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
+    let mut fields: Vec<&str> = line.rsplitn(values + 2, ',').collect();
+    let curve = fields.pop()?;
+    let curve = match curve.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None if curve.contains(',') => return None,
+        None => curve.to_owned(),
+    };
+    let x = fields.pop()?.parse().ok()?;
+    let numbers: Vec<f64> =
+        fields.iter().rev().map(|field| field.parse()).collect::<Result<_, _>>().ok()?;
     (numbers.len() == values).then(|| Row::new(curve, x, numbers))
 }
 
@@ -63,8 +69,10 @@ mod tests {
     #[test]
     fn what_was_saved_is_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
-        let rows =
-            vec![Row::new("lard", 2.0, vec![1234.5, 0.25]), Row::new("wrr", 0.5, vec![1., 0.])];
+        let rows = vec![
+            Row::new("lard, \"hot\"", 2.0, vec![1234.5, 0.25]),
+            Row::new("wrr", 0.5, vec![1.0, 0.0]),
+        ];
         let figure = Figure { columns: STUDY.columns, rows };
         save(folder.path(), &STUDY, &figure).expect("it is written");
         assert_eq!(load(folder.path(), &STUDY).expect("it is read"), figure);

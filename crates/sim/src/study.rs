@@ -154,7 +154,7 @@ impl Figure {
         }
         text.push('\n');
         for row in &self.rows {
-            let _ = write!(text, "{},{}", row.curve, significant(row.x));
+            let _ = write!(text, "{},{}", quoted(&row.curve), significant(row.x));
             for value in &row.values {
                 let _ = write!(text, ",{}", significant(*value));
             }
@@ -166,6 +166,15 @@ impl Figure {
 
 /// The figures made so far, by the name of their study.
 pub type Figures = BTreeMap<&'static str, Figure>;
+
+/// A name as a field of CSV (RFC 4180).
+fn quoted(name: &str) -> String {
+    if name.contains([',', '"']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.into()
+    }
+}
 
 /// Six significant digits, without an exponent, without trailing zeros.
 fn significant(value: f64) -> String {
@@ -220,6 +229,9 @@ mod tests {
         }
         let figure = Figure { columns: &["rps"], rows: vec![row("lard", 2.0, 20.25)] };
         assert_eq!(figure.csv("nodes"), "curve,nodes,rps\nlard,2,20.25\n");
+        let rows = vec![row("lard, \"hot\"", 2.0, 20.25)];
+        let figure = Figure { columns: &["rps"], rows };
+        assert_eq!(figure.csv("nodes"), "curve,nodes,rps\n\"lard, \"\"hot\"\"\",2,20.25\n");
     }
 
     #[test]
