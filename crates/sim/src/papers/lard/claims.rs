@@ -14,9 +14,14 @@ pub(in super::super) const CLAIMS: &[Claim] = &[
                one node's cache",
         published: "2 to 4",
         needs: &[RICE, IBM, LRU],
-        depends: "LRU for the IBM twin: under GDS(1) 32 MB miss so little of it that WRR comes to \
-                  two thirds; the twins",
-        verdict: Verdict::Reproduced,
+        depends: TWINS,
+        verdict: Verdict::NotReproduced(
+            "Rice comes out, and above the published range in part. IBM does under LRU (2.2), but not \
+             under the paper's own Greedy-Dual-Size (1.5): there 32 MB hold so much of what the \
+             twin is asked for that WRR comes to two thirds of LARD/R. How many requests go \
+             to the few most popular targets of the IBM log, and how large replies were, is not \
+             known; both are assumed, and both decide what a small cache is worth.",
+        ),
         judge: factors,
     },
     Claim {
@@ -162,7 +167,7 @@ fn factors(figures: &Figures) -> Finding {
     let (rice, ibm) = (range(RICE, ""), range(IBM, ""));
     let (rice_lru, ibm_lru) = (range(LRU, ", Rice"), range(LRU, ", IBM"));
     Finding {
-        holds: rice.0 >= 2.0 && rice_lru.0 >= 2.0 && ibm_lru.0 >= 2.0,
+        holds: rice.0 >= 2.0 && ibm.0 >= 2.0,
         measured: format!(
             "LARD/R over WRR from 8 nodes on: Rice {:.1} to {:.1}, IBM {:.1} to {:.1}; under LRU \
              Rice {:.1} to {:.1}, IBM {:.1} to {:.1}",
