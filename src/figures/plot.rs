@@ -14,7 +14,7 @@ const TITLE_HEIGHT: u32 = 34;
 const CAPTION_HEIGHT: u32 = 64;
 /// Where the key begins.
 const KEY_LEFT: u32 = 690;
-const CAPTION_COLUMNS: usize = 140;
+const CAPTION_COLUMNS: usize = 165;
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; 8] = [
@@ -70,7 +70,7 @@ fn curves(study: &Study, figure: &Figure, area: &Area<'_>) -> Painted {
     let xs = || lines.iter().flatten().map(|point| point.0);
     let ys = || lines.iter().flatten().map(|point| point.1);
     let (left, right) = (xs().fold(f64::MAX, f64::min), xs().fold(f64::MIN, f64::max));
-    let bottom = if study.y.log { ys().fold(f64::MAX, f64::min) } else { 0.0 };
+    let bottom = ys().fold(if study.y.log { f64::MAX } else { 0.0 }, f64::min);
     let top = ys().fold(f64::MIN, f64::max);
     if lines.iter().all(Vec::is_empty) {
         return Ok(());

@@ -14,8 +14,8 @@ pub(super) use claims::CLAIMS;
 
 use crate::cluster::cost::CONNECTIONS_PER_NODE;
 use crate::cluster::points::{COLUMNS, Lazy, lazy, persistent, point, singles};
-use crate::cluster::{Arrivals, Chooser, Limit, Mechanism, Script, Setup};
-use crate::{Axis, Run, Scale, Study, Traces};
+use crate::cluster::{Arrivals, Chooser, Limit, Mechanism, Script, Setup, run};
+use crate::{Axis, Row, Run, Scale, Study, Traces};
 use model::{CachePolicy, CpuCost};
 use policy::{Admission, AdmissionForm, Charge, Dice, Params, Value};
 use std::sync::Arc;
@@ -115,11 +115,11 @@ pub(super) const STUDIES: &[Study] = &[
     },
     Study {
         id: "phttp-sensitivity",
-        title: "Throughput of simple LARD and of forwarding, condition by condition, Apache",
+        title: "What simple LARD loses on HTTP/1.1, condition by condition, Apache",
         source: "sensitivity",
         x: NODES,
-        y: THROUGHPUT,
-        columns: COLUMNS,
+        y: Axis::linear("loss of throughput (%)"),
+        columns: SENSITIVE,
         caption: |scale| {
             let own = "Each condition changes one thing of phttp-7.";
             format!("{own} {}", caption(scale, STRAYS))
@@ -247,16 +247,25 @@ fn sensitivity(traces: &mut Traces, scale: Scale) -> Vec<Run> {
         let trace = twin(traces, scale, structure, per_connection);
         let (http_1_0, http_1_1) = (singles(&trace), strayed(&trace, strays));
         for &nodes in sizes {
-            for curve in [SIMPLE, SIMPLE_PHTTP, FORWARD] {
+            let setups = [SIMPLE, SIMPLE_PHTTP, FORWARD].map(|curve| {
                 let mut setup = setup(nodes, CpuCost::APACHE, curve);
                 change(&mut setup);
-                let script = if curve.3 { &http_1_1 } else { &http_1_0 };
-                runs.push(point(format!("{}, {name}", curve.0), nodes.into(), setup, script));
-            }
+                (setup, Arc::clone(if curve.3 { &http_1_1 } else { &http_1_0 }))
+            });
+            runs.push(Run::new(format!("{name}, {nodes} nodes"), move || {
+                let [simple, simple_phttp, forward] =
+                    setups.map(|(setup, script)| run(&setup, &script).throughput_rps);
+                let loss = (1.0 - simple_phttp / simple) * 100.0;
+                vec![Row::new(name, nodes.into(), vec![loss, simple, simple_phttp, forward])]
+            }));
         }
     }
     runs
 }
+
+/// What the sensitivity tells of each condition.
+const SENSITIVE: &[&str] =
+    &["loss_percent", "simple_lard_rps", "simple_lard_phttp_rps", "forwarding_rps"];
 
 /// Sizes in KB of the replies at which handing on and forwarding are compared.
 const SIZES_KB: [u8; 9] = [1, 2, 4, 6, 8, 10, 12, 16, 24];

@@ -17,8 +17,8 @@ pub(in super::super) const CLAIMS: &[Claim] = &[
         depends: TWINS,
         verdict: Verdict::NotReproduced(
             "Rice comes out, and above the published range in part. IBM does under LRU (2.2), but \
-             not under the paper's own Greedy-Dual-Size (1.5): there 32 MB hold so much of what the \
-             twin is asked for that WRR comes to two thirds of LARD/R. How many requests go \
+             not under the paper's own Greedy-Dual-Size (1.5): there 32 MB hold so much of what \
+             the twin is asked for that WRR comes to two thirds of LARD/R. How many requests go \
              to the few most popular targets of the IBM log, and how large replies were, is not \
              known; both are assumed, and both decide what a small cache is worth.",
         ),
