@@ -11,6 +11,7 @@
 
 mod civil;
 pub mod draw;
+mod grain;
 mod names;
 mod plan;
 mod pseudonyms;
@@ -24,7 +25,8 @@ mod trace;
 pub mod visits;
 mod write;
 
-pub use names::{Catalogue, Names};
+pub use grain::grain;
+pub use names::{Catalogue, Names, Sizing};
 pub use plan::{Pick, Plan};
 pub use pseudonyms::Pseudonyms;
 pub use read::{

@@ -115,11 +115,60 @@ const fn wide(hash: u32) -> u64 {
     (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// What a reply tells of its target's size; of two replies the greater one tells more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sizing {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It was a part of so many bytes, so the target is no smaller.
+    Part(u64),
+    /// It was the whole target, so many bytes.
+    Whole(u64),
+}
+
+impl Sizing {
+    /// Bytes, as far as they are known.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::Part(bytes) | Self::Whole(bytes) => bytes,
+        }
+    }
+
+    /// In 64 bits, in the same order: what is known is in the two highest.
+    const fn packed(self) -> u64 {
+        let bytes = self.bytes();
+        let bytes = if bytes > BYTES_MAX { BYTES_MAX } else { bytes };
+        match self {
+            Self::Unknown => 0,
+            Self::Part(_) => PART | bytes,
+            Self::Whole(_) => WHOLE | bytes,
+        }
+    }
+
+    const fn unpacked(packed: u64) -> Self {
+        match packed & !BYTES_MAX {
+            PART => Self::Part(packed & BYTES_MAX),
+            WHOLE => Self::Whole(packed & BYTES_MAX),
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// See [`Sizing::packed`].
+const PART: u64 = 1 << 62;
+/// See [`Sizing::packed`].
+const WHOLE: u64 = 2 << 62;
+/// Largest target that is told from larger ones.
+const BYTES_MAX: u64 = PART - 1;
+
 /// Targets: numbers for URLs of sites, with the largest size seen of each.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// Site and URL, parted by a zero byte, which no URL has.
     names: Names,
+    /// See [`Sizing::packed`].
     sizes: Vec<u64>,
     /// Where the next name is put together.
     name: Vec<u8>,
@@ -136,27 +185,32 @@ impl Catalogue {
         self.sizes.is_empty()
     }
 
-    /// The number of a target, a new one if need be; its size becomes at least `size` bytes. `None`
-    /// when it cannot be numbered, see [`Names::number`].
-    pub fn number(&mut self, site: &str, url: &str, size: u64) -> Option<u32> {
+    /// The number of a target, a new one if need be, of whose size a reply tells `size`. `None` when
+    /// it cannot be numbered, see [`Names::number`].
+    pub fn number(&mut self, site: &str, url: &str, size: Sizing) -> Option<u32> {
         self.name.clear();
         self.name.extend_from_slice(site.as_bytes());
         self.name.push(0);
         self.name.extend_from_slice(url.as_bytes());
         let number = self.names.number(&self.name)?;
         if self.sizes.len() < self.names.len() {
-            self.sizes.push(size);
+            self.sizes.push(size.packed());
         } else {
             let known = &mut self.sizes[number as usize];
-            *known = size.max(*known);
+            *known = size.packed().max(*known);
         }
         Some(number)
     }
 
     /// The largest size seen of a target, in bytes: its largest whole reply, see
-    /// [`crate::Target::size`].
+    /// [`crate::Target::size`]; of a target that was asked for in parts only, the largest part.
     pub fn size(&self, number: u32) -> u64 {
-        self.sizes[number as usize]
+        self.sizing(number).bytes()
+    }
+
+    /// What is known of a target's size.
+    pub fn sizing(&self, number: u32) -> Sizing {
+        Sizing::unpacked(self.sizes[number as usize])
     }
 
     /// The site and the URL of a target.
@@ -167,7 +221,7 @@ impl Catalogue {
 
     /// Sums the sizes: the footprint of all targets, in bytes.
     pub fn footprint_bytes(&self) -> u64 {
-        self.sizes.iter().fold(0, |sum, &size| sum.saturating_add(size))
+        self.sizes.iter().fold(0, |sum, &size| sum.saturating_add(Sizing::unpacked(size).bytes()))
     }
 
     /// Bytes of memory in use.
@@ -219,10 +273,10 @@ mod tests {
     #[test]
     fn a_target_keeps_its_largest_size_and_its_site() {
         let mut targets = Catalogue::default();
-        assert_eq!(targets.number("a", "/x", 7), Some(0));
-        assert_eq!(targets.number("b", "/x", 3), Some(1));
-        assert_eq!(targets.number("a", "/x", 5), Some(0));
-        assert_eq!(targets.number("a", "/x", 9), Some(0));
+        assert_eq!(targets.number("a", "/x", Sizing::Whole(7)), Some(0));
+        assert_eq!(targets.number("b", "/x", Sizing::Whole(3)), Some(1));
+        assert_eq!(targets.number("a", "/x", Sizing::Part(50)), Some(0));
+        assert_eq!(targets.number("a", "/x", Sizing::Whole(9)), Some(0));
         assert_eq!((targets.size(0), targets.size(1), targets.footprint_bytes()), (9, 3, 12));
         assert_eq!((targets.name(0), targets.name(1)), (("a", "/x"), ("b", "/x")));
     }
@@ -234,7 +288,7 @@ mod tests {
         for at in 0..count {
             let url = format!("/some/folder/of/a/site/{at}.html");
             url_bytes += url.len();
-            targets.number("www.example.org", &url, 1000);
+            targets.number("www.example.org", &url, Sizing::Whole(1000));
         }
         let each = (targets.memory_bytes() - url_bytes) / count;
         assert!(each <= 100, "{each} bytes");

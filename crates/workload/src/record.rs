@@ -1,5 +1,6 @@
 //! One line of a log, as every format gives it.
 
+use crate::civil::{DAY_MS, days};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -18,6 +19,12 @@ impl Stamp {
     pub const fn utc_ms(self) -> i64 {
         self.local_ms.saturating_sub(self.ahead_s as i64 * 1000)
     }
+
+    /// Whether a web server can have logged it: from 1970 to 2099. Anything else is a broken clock
+    /// or a broken line, and one of them would stretch a log over centuries.
+    pub const fn plausible(self) -> bool {
+        0 <= self.utc_ms() && self.utc_ms() < days(2100, 1, 1) * DAY_MS
+    }
 }
 
 /// One request, as logged.
@@ -26,6 +33,9 @@ pub struct Record<'a> {
     /// When it came. Formats that say when the reply ended, and how long that took, give the
     /// difference; those that say only the former give that.
     pub at: Stamp,
+    /// When the reply ended, as logged, if [`Record::at`] is the difference: of a log of whole
+    /// seconds that difference is no more exact than the seconds are.
+    pub ended: Option<Stamp>,
     /// The site, as the log names it; empty when the format knows of one site only.
     pub site: Cow<'a, str>,
     /// Who asked: an address, a name or a number.
@@ -66,6 +76,7 @@ impl Record<'_> {
             server: self.server.map(own),
             ..Record {
                 at: self.at,
+                ended: self.ended,
                 status: self.status,
                 bytes: self.bytes,
                 size: self.size,

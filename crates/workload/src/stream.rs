@@ -7,7 +7,8 @@
 //! [`Chunks`] holds two chunks while it reads the log once. Both give them in order of time, which
 //! a log is not in: servers write a line when a request ends.
 
-use crate::names::{Catalogue, Names};
+use crate::grain::Begins;
+use crate::names::{Catalogue, Names, Sizing};
 use crate::read::{Reader, Tally};
 use crate::trace::Full;
 use crate::{Parse, Record};
@@ -23,12 +24,16 @@ const NO_SERVER: u8 = u8::MAX;
 const MARK_GET: u8 = 1;
 const MARK_HIT: u8 = 2;
 const MARK_HIT_KNOWN: u8 = 4;
+/// The stamp is still that of the reply's end.
+const MARK_ENDED: u8 = 8;
 
 /// One request, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// When it came: microseconds since 1970, UTC as far as the log says its zone. Logs are not
-    /// finer than a millisecond, many not than a second.
+    /// finer than a millisecond, many not than a second. Fresh from an [`Intake`], a log that tells
+    /// ends gives the end; [`Compact::sort`] and [`Chunks`], which see more than one line, make it
+    /// the beginning.
     pub at_us: i64,
     /// What it named: a number of the [`Catalogue`].
     pub target: u32,
@@ -76,6 +81,15 @@ impl Ask {
     pub const fn counted(&self) -> bool {
         self.get() && matches!(self.status, 200 | 206 | 304)
     }
+
+    /// Makes the stamp of its end, if it is that, the one of its beginning.
+    fn begin(&mut self, begins: &mut Begins) {
+        if self.marks & MARK_ENDED != 0 {
+            self.marks &= !MARK_ENDED;
+            let took_us = if self.took_us == NO_SPAN { 0 } else { self.took_us };
+            self.at_us = begins.next_us(self.at_us, took_us.into());
+        }
+    }
 }
 
 fn span(us: u32) -> Option<Duration> {
@@ -108,9 +122,10 @@ impl Intake {
         let site = if record.site.is_empty() { site } else { &record.site };
         let get = record.method == "GET";
         let size = match record.size {
-            Some(size) => size,
-            None if record.status == 200 && get => record.bytes,
-            None => 0,
+            Some(size) if size > 0 => Sizing::Whole(size),
+            None if record.status == 200 && get => Sizing::Whole(record.bytes),
+            _ if record.status == 206 && get => Sizing::Part(record.bytes),
+            _ => Sizing::Unknown,
         };
         let target = self.targets.number(site, &record.url, size).ok_or(Full)?;
         let client = self.clients.number(record.client.as_bytes()).ok_or(Full)?;
@@ -122,8 +137,9 @@ impl Intake {
             Some(hit) => MARK_HIT_KNOWN | if hit { MARK_HIT } else { 0 },
             None => 0,
         };
+        let ended = if record.ended.is_some() { MARK_ENDED } else { 0 };
         Ok(Ask {
-            at_us: record.at.utc_ms().saturating_mul(1000),
+            at_us: record.ended.unwrap_or(record.at).utc_ms().saturating_mul(1000),
             target,
             client,
             bytes: u32::try_from(record.bytes).unwrap_or(u32::MAX),
@@ -131,7 +147,7 @@ impl Intake {
             served_us: span_us(record.served),
             status: record.status,
             server,
-            marks: hit | if get { MARK_GET } else { 0 },
+            marks: hit | ended | if get { MARK_GET } else { 0 },
         })
     }
 
@@ -167,6 +183,8 @@ impl Compact {
 
     /// Brings the requests into order of time, equal times as pushed.
     pub fn sort(&mut self) {
+        let mut begins = Begins::new(self.asks.iter().map(|ask| ask.at_us));
+        self.asks.iter_mut().for_each(|ask| ask.begin(&mut begins));
         self.asks.sort_by_key(|ask| ask.at_us);
     }
 }
@@ -187,9 +205,13 @@ pub struct Chunks<'a> {
     /// Where in `asks` those begin that were given out last, and how many they are.
     start: usize,
     given: usize,
+    /// Learnt from the first two chunks.
+    begins: Option<Begins>,
     last_us: i64,
     late: u64,
     ended: bool,
+    /// Why it ended before its end.
+    broken: Option<io::Error>,
 }
 
 impl<'a> Chunks<'a> {
@@ -212,23 +234,44 @@ impl<'a> Chunks<'a> {
             asks: Vec::new(),
             start: 0,
             given: 0,
+            begins: None,
             last_us: i64::MIN,
             late: 0,
             ended: false,
+            broken: None,
         }
+    }
+
+    /// The same, behind a log whose last request came then, in microseconds since 1970: what came
+    /// earlier is late.
+    #[must_use]
+    pub fn behind(mut self, last_us: i64) -> Self {
+        self.last_us = last_us;
+        self
     }
 
     /// The next chunk; empty at the end.
     ///
     /// # Errors
-    /// Those of the input; [`Full`] as an error of kind `OutOfMemory`.
+    /// Those of the input, when all that was read before has been given out; [`Full`] as an error
+    /// of kind `OutOfMemory`.
     pub fn advance(&mut self) -> io::Result<&[Ask]> {
         self.start += self.given;
         self.given = 0;
         if !self.ended && self.asks.len() - self.start < 2 * self.chunk {
             self.asks.drain(..std::mem::take(&mut self.start));
+            let known = self.asks.len();
             self.fill()?;
+            let fresh = &mut self.asks[known..];
+            let stamps = fresh.iter().map(|ask| ask.at_us);
+            let begins = self.begins.get_or_insert_with(|| Begins::new(stamps));
+            fresh.iter_mut().for_each(|ask| ask.begin(begins));
             self.asks.sort_by_key(|ask| ask.at_us);
+        }
+        if self.asks.len() == self.start
+            && let Some(error) = self.broken.take()
+        {
+            return Err(error);
         }
         let held = self.asks.len() - self.start;
         self.given = if self.ended { held } else { held - self.chunk }.min(self.chunk);
@@ -243,19 +286,19 @@ impl<'a> Chunks<'a> {
         Ok(given)
     }
 
-    /// Reads until there are two chunks, or the log ends.
+    /// Reads until there are two chunks, or the log ends, be it by an error.
     fn fill(&mut self) -> io::Result<()> {
         let mut full = false;
         while !self.ended && self.asks.len() < 2 * self.chunk {
             let (intake, asks, site) = (&mut self.intake, &mut self.asks, &self.site);
-            let more =
-                self.reader.part(&mut self.input, &mut self.shared, &mut |record| match intake
-                    .ask(site, record)
-                {
-                    Ok(ask) => asks.push(ask),
-                    Err(Full) => full = true,
-                })?;
-            self.ended = !more;
+            let each = &mut |record: &Record<'_>| match intake.ask(site, record) {
+                Ok(ask) => asks.push(ask),
+                Err(Full) => full = true,
+            };
+            match self.reader.part(&mut self.input, &mut self.shared, each) {
+                Ok(more) => self.ended = !more,
+                Err(error) => (self.ended, self.broken) = (true, Some(error)),
+            }
         }
         if full { Err(io::Error::new(io::ErrorKind::OutOfMemory, Full)) } else { Ok(()) }
     }
@@ -268,6 +311,12 @@ impl<'a> Chunks<'a> {
     /// What became of the lines read so far.
     pub const fn tally(&self) -> &Tally {
         self.reader.tally()
+    }
+
+    /// When the last request came that was given out, in microseconds since 1970; the least number
+    /// there is when none was.
+    pub const fn last_us(&self) -> i64 {
+        self.last_us
     }
 
     /// Requests that were given out later than they came.

@@ -4,6 +4,7 @@
 //! first appearance, so equal logs give equal traces.
 
 use crate::civil::DAY_MS;
+use crate::grain::Begins;
 use crate::read::{HEADER, row};
 use crate::record::{Record, Stamp};
 use std::borrow::Cow;
@@ -167,6 +168,8 @@ pub struct Builder {
     /// By site and day: address to number.
     addresses: BTreeMap<(u16, i64), BTreeMap<Box<str>, u32>>,
     clients: u32,
+    /// With when they came; what they took of that, in milliseconds, waits in `at_ms` where the log
+    /// tells ends.
     requests: Vec<(i64, Entry)>,
 }
 
@@ -243,7 +246,8 @@ impl Builder {
         let known = &mut self.targets[target as usize].size;
         *known = size.max(*known);
         let (bytes, status) = (record.bytes, record.status);
-        self.requests.push((at, Entry { at_ms: 0, bytes, client, target, status, method }));
+        let at_ms = record.ended.map_or(0, |ended| ended.utc_ms().abs_diff(record.at.utc_ms()));
+        self.requests.push((at, Entry { at_ms, bytes, client, target, status, method }));
         Ok(())
     }
 
@@ -283,6 +287,7 @@ impl Builder {
     /// The trace: in order of time (equal times as pushed), numbered by first appearance. Day 0
     /// begins at the midnight before the first request, in UTC where the log says its zone.
     pub fn finish(mut self) -> Trace {
+        self.begin();
         self.requests.sort_by_key(|&(at, _)| at);
         let first = self.requests.first().map_or(0, |&(at, _)| at.div_euclid(DAY_MS) * DAY_MS);
         let mut clients = Renumbering::new(self.clients as usize);
@@ -308,6 +313,24 @@ impl Builder {
             requests,
             methods: methods.sorted(self.methods.into_list()),
             clients: self.clients,
+        }
+    }
+}
+
+impl Builder {
+    /// Makes of the ends that were logged when requests began, see [`Begins`].
+    fn begin(&mut self) {
+        let us = |ms: u64| i64::try_from(ms.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let ended_us =
+            |(at, entry): &(i64, Entry)| at.saturating_mul(1000).saturating_add(us(entry.at_ms));
+        let mut begins = Begins::new(self.requests.iter().map(ended_us));
+        let last_ms = match self.clock {
+            Clock::Kept => i64::MAX,
+            Clock::Folded => DAY_MS - 1,
+        };
+        for request in self.requests.iter_mut().filter(|(_, entry)| entry.at_ms > 0) {
+            let began_us = begins.next_us(ended_us(request), us(request.1.at_ms));
+            request.0 = (began_us / 1000).min(last_ms);
         }
     }
 }

@@ -152,3 +152,29 @@ fn a_format_is_recognised_from_its_lines() {
     assert!(detect(b"{\"json\": 1}").is_none());
     assert!(detect(b"").is_none());
 }
+
+#[test]
+fn a_trace_of_whole_seconds_stays_one_of_whole_seconds() {
+    let line = |at: u32| {
+        format!(
+            "a - - [17/May/2015:10:00:{:02} +0000] \"GET /{at} HTTP/1.1\" 200 1 \"-\" \"-\" \
+                 0.250\n",
+            at % 60
+        )
+    };
+    let text: String = (0..600).map(line).collect();
+    for clock in [Clock::Kept, Clock::Folded] {
+        let (trace, _) = load(clock, &[("s", "nginx", &text)]);
+        assert!(trace.requests.iter().all(|entry| entry.at_ms % 1000 == 0), "{clock:?}");
+        let early = trace.requests.iter().filter(|entry| entry.at_ms == 35_999_000).count();
+        assert!(early < 10, "{early}: of the 10 in the first second about 2 began before it");
+    }
+}
+
+#[test]
+fn a_time_that_no_web_server_can_have_had_is_a_bad_line() {
+    let years = ["0000", "1969", "1970", "2099", "2100", "9999"];
+    let text = years.map(|year| clf("a", &format!("02/Jan/{year}:10:00:00"), "/")).concat();
+    let (trace, tallies) = load(Clock::Kept, &[("s", "common", &text)]);
+    assert_eq!((trace.requests.len(), tallies[0].rejected.get(&Cause::Year)), (2, Some(&4)));
+}

@@ -3,7 +3,7 @@
 
 use std::io::BufReader;
 use std::time::Duration;
-use workload::{Ask, Chunks, Compact, Intake, Reader, format};
+use workload::{Ask, Chunks, Compact, Intake, Reader, Sizing, format};
 
 /// A line of nginx: the time, in seconds of a day, at which its reply had ended, and what it took.
 fn nginx(ended_s: u32, took_ms: u32, url: &str) -> String {
@@ -53,8 +53,10 @@ fn log() -> String {
 fn chunks_and_the_whole_log_give_the_same_in_order_of_time() {
     let log = log();
     let mut whole = compact("nginx", &log);
-    assert!(!whole.asks.is_sorted_by_key(|ask| ask.at_us), "the log itself is in another order");
+    let targets = |asks: &[Ask]| asks.iter().map(|ask| ask.target).collect::<Vec<_>>();
+    let logged = targets(&whole.asks);
     whole.sort();
+    assert_ne!(targets(&whole.asks), logged, "the log itself is in another order");
     // 7 s are 140 lines: no request is further from its place than a chunk.
     for chunk in [141, 500, 5000] {
         let mut chunks = chunks("nginx", &log, chunk);
@@ -118,4 +120,76 @@ fn servers_beyond_what_a_byte_can_count_have_no_number() {
         (asks[254].server(), asks[255].server(), asks[300].server()),
         (Some(254), None, Some(0))
     );
+}
+
+#[test]
+fn requests_of_one_logged_second_do_not_all_begin_at_once() {
+    // All ended in second 100 of the day, none took longer than a second.
+    let log: String = (0..4000).map(|at| nginx(100, 250, &format!("/{at}"))).collect();
+    let mut chunks = chunks("nginx", &log, 5000);
+    let asks = all(&mut chunks);
+    let day_us = 1_731_369_600_000_000;
+    let count =
+        |second: i64| asks.iter().filter(|ask| ask.at_us == day_us + second * 1_000_000).count();
+    assert_eq!(count(99) + count(100), 4000, "whole seconds, as logged");
+    assert!((900..1100).contains(&count(99)), "{}: a quarter began before it", count(99));
+}
+
+#[test]
+fn stamps_of_milliseconds_less_what_it_took_are_exact() {
+    let log =
+        "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://a.b/c - DIRECT/- x\n";
+    let mut chunks = chunks("squid", log, 5);
+    assert_eq!(all(&mut chunks)[0].at_us, 1_286_536_308_599_000);
+}
+
+#[test]
+fn a_target_of_which_parts_were_sent_is_no_smaller_than_they_are() {
+    let line = |url: &str, status: u16, bytes: u32| {
+        format!("a - - [17/May/2015:10:00:00 +0000] \"GET {url} HTTP/1.1\" {status} {bytes}\n")
+    };
+    let log = [
+        line("/part", 206, 70),
+        line("/part", 206, 50),
+        line("/whole", 206, 70),
+        line("/whole", 200, 60),
+        line("/none", 304, 90),
+    ];
+    let Compact { intake, .. } = compact("common", &log.concat());
+    let found = [0, 1, 2].map(|number| intake.targets.sizing(number));
+    assert_eq!(found, [Sizing::Part(70), Sizing::Whole(60), Sizing::Unknown]);
+    assert_eq!(intake.targets.footprint_bytes(), 130);
+}
+
+#[test]
+fn what_a_broken_log_gave_before_is_given_out_and_then_the_error() {
+    struct Breaks;
+    impl std::io::Read for Breaks {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+    let log = log();
+    let input = Box::new(BufReader::new(std::io::Read::chain(log.as_bytes(), Breaks)));
+    let parser = (format("nginx").expect("it is in the list").parser)();
+    let mut chunks = Chunks::new(parser, input, "site", 500, Intake::default());
+    let mut count = 0;
+    let error = loop {
+        match chunks.advance() {
+            Ok(asks) => count += asks.len(),
+            Err(error) => break error,
+        }
+        assert!(count <= 2000);
+    };
+    assert_eq!((count, error.kind()), (2000, std::io::ErrorKind::UnexpectedEof));
+    assert!(chunks.advance().expect("it was told").is_empty());
+}
+
+#[test]
+fn a_log_behind_another_that_begins_earlier_is_late() {
+    let early = [nginx(50, 0, "/a"), nginx(101, 0, "/b")].concat();
+    let day_us = 1_731_369_600_000_000;
+    let mut chunks = chunks("nginx", &early, 5).behind(day_us + 100_000_000);
+    assert!(all(&mut chunks).iter().all(|ask| ask.at_us >= day_us + 100_000_000));
+    assert_eq!((chunks.late(), chunks.last_us()), (1, day_us + 101_000_000));
 }

@@ -211,7 +211,8 @@ impl<'a> Draft<'a> {
             None if habits.timed => return Err(Cause::Time),
             None => crate::Stamp::default(),
         };
-        if habits.at_end && !self.began {
+        let ended = (habits.at_end && !self.began && self.took_ns.is_some()).then_some(at);
+        if ended.is_some() {
             let took_ms = i64::try_from(self.took_ns.unwrap_or(0) / 1_000_000).unwrap_or(i64::MAX);
             at.local_ms = at.local_ms.saturating_sub(took_ms);
         }
@@ -233,6 +234,7 @@ impl<'a> Draft<'a> {
         let served_ns = served_ns.map(|served| served.saturating_sub(self.waited_ns));
         Ok(Some(Record {
             at,
+            ended,
             site: if blank(&self.site) { Cow::Borrowed("") } else { utf8(take(&mut self.site)) },
             client: utf8(take(&mut self.client)),
             method: utf8(take(&mut self.method)),

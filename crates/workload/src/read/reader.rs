@@ -61,6 +61,7 @@ impl Reader {
             self.tally.skipped += 1;
         } else {
             match self.parser.line(line) {
+                Ok(Some(record)) if !record.at.plausible() => self.tally.reject(Cause::Year, line),
                 Ok(Some(record)) => {
                     self.tally.records += 1;
                     each(&record);

@@ -20,6 +20,9 @@ pub enum Cause {
     /// The time is missing or no time.
     #[error("no valid time")]
     Time,
+    /// The time is none that a web server can have had, see [`crate::Stamp::plausible`].
+    #[error("a time before 1970 or after 2099")]
+    Year,
     /// There is no request, or it is not a method and a URL.
     #[error("no request with a method and a URL")]
     Request,
