@@ -156,6 +156,53 @@ fn a_whole_log_and_its_blocks_give_the_same() {
     }
 }
 
+/// The format that 60 lines are found to be in, one for each number.
+fn found(line: impl Fn(u32) -> String) -> &'static str {
+    let log: String = (0..60).map(|at| line(at) + "\n").collect();
+    detect(log.as_bytes()).expect("a log of requests").format.name
+}
+
+#[test]
+fn addresses_of_version_six_are_clients_and_no_sites() {
+    let rest = "- - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 5 \"-\" \"-\"";
+    for client in ["::1", "::ffff:10.0.0.", "2001:db8::", "2a00:1450:4001:82b::20", "fe80:1:2:"] {
+        assert_eq!(found(|at| format!("{client}{at} {rest}")), "combined", "{client}");
+        assert_eq!(found(|at| format!("{client}{at} {rest} 0.00{at}")), "nginx", "{client}");
+        assert_eq!(found(|at| format!("a.b:80 {client}{at} {rest}")), "apache-vhost", "{client}");
+    }
+}
+
+#[test]
+fn a_site_before_the_client_is_not_taken_for_it() {
+    let rest = "10.0.0.1 - - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 5 \"-\" \"-\"";
+    assert_eq!(found(|at| format!("www.x.org:80 {rest} {}", 900 + at)), "apache-vhost-us");
+    assert_eq!(found(|_| format!("www.x.org:80 {rest}")), "apache-vhost");
+    let other = format!("www.x.org:80 {rest} \"x\" 7 y\n");
+    let guess = detect(other.as_bytes()).expect("it has a request");
+    assert!(guess.confidence < 0.5, "{}: {}", guess.format.name, guess.confidence);
+}
+
+#[test]
+fn a_number_at_the_end_of_a_line_leaves_a_doubt() {
+    let rest = "10.0.0.1 - - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 5 \"-\" \"-\"";
+    for (number, name) in [(400, "apache-us"), (0, "apache-s")] {
+        let log = format!("{rest} {number}\n");
+        let guess = detect(log.as_bytes()).expect("it has a request");
+        assert_eq!(guess.format.name, name);
+        assert!(guess.confidence < 0.8 && guess.doubt.is_some(), "{}", guess.confidence);
+    }
+    let guess = detect(format!("{rest}\n").as_bytes()).expect("it has a request");
+    assert_eq!(guess.doubt, None);
+}
+
+#[test]
+fn a_line_too_long_to_be_read_says_nothing_of_the_format() {
+    let line = "10.0.0.1 - - [12/Nov/2024:08:30:11 +0100] \"GET /a HTTP/1.1\" 200 5\n";
+    let log = format!("{}\n{line}", "y".repeat(workload::LINE_BYTES_MAX + 1));
+    let guess = detect(log.as_bytes()).expect("it has a request");
+    assert_eq!((guess.format.name, guess.lines, guess.fitting), ("common", 1, 1));
+}
+
 /// What a pattern makes of a line.
 fn by(pattern: &str, line: &str) -> String {
     let mut parser = Pattern::new(pattern).expect(pattern).parser();

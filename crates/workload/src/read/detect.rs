@@ -1,7 +1,7 @@
 //! Which format a log is in, found out from its first lines.
 
-use super::reader::whole_lines;
-use super::{FORMATS, Format};
+use super::reader::{LINE_BYTES_MAX, whole_lines};
+use super::{FORMATS, Format, texts};
 use crate::Record;
 
 /// Lines that are looked at.
@@ -24,6 +24,8 @@ pub struct Guess {
     pub first: Vec<Record<'static>>,
     /// The format that fits next best, and how well (0 to 1).
     pub runner_up: Option<(&'static Format, f64)>,
+    /// What no line can say for certain, as a sentence for whoever gave the log.
+    pub doubt: Option<&'static str>,
 }
 
 /// The format that the beginning of a log (some kilobytes) looks most like; `None` when no format
@@ -36,7 +38,7 @@ pub fn detect(sample: &[u8]) -> Option<Guess> {
     let lines: Vec<&[u8]> = whole
         .split(|&byte| byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !line.trim_ascii_start().is_empty())
+        .filter(|line| !line.trim_ascii_start().is_empty() && line.len() <= LINE_BYTES_MAX)
         .take(SAMPLE_LINES_MAX)
         .collect();
     let mut fits: Vec<(f64, usize, usize, &'static Format)> = Vec::new();
@@ -60,5 +62,6 @@ pub fn detect(sample: &[u8]) -> Option<Guess> {
         .take(FIRST_MAX)
         .collect();
     let runner_up = fits.get(1).map(|&(sure, _, _, format)| (format, sure));
-    Some(Guess { format, confidence, lines: looked, fitting, first, runner_up })
+    let doubt = texts::DOUBTS.iter().find(|(name, _)| *name == format.name).map(|(_, why)| *why);
+    Some(Guess { format, confidence, lines: looked, fitting, first, runner_up, doubt })
 }

@@ -9,6 +9,7 @@ use super::value::{
     Unit, add, address, blank, bytes, first_of, hit, last_of, request_line, span_ns, spans_ns,
     status, token, url, utf8,
 };
+use crate::civil::number;
 use crate::record::Record;
 use std::borrow::Cow;
 use std::mem::take;
@@ -27,6 +28,8 @@ pub(super) enum Field {
     Forwarded,
     /// The site.
     Site,
+    /// The site's port: digits, which tells `site:port` from an address with colons.
+    Port,
     /// Method, URL and version.
     Request,
     /// The method.
@@ -73,6 +76,7 @@ impl Field {
         match self {
             Self::Client | Self::Peer | Self::Forwarded => Cause::Client,
             Self::At | Self::Began | Self::Date | Self::TimeOfDay => Cause::Time,
+            Self::Port => Cause::Site,
             Self::Status => Cause::Status,
             Self::Bytes => Cause::Bytes,
             _ => Cause::Request,
@@ -137,6 +141,8 @@ impl<'a> Draft<'a> {
             }
             Field::Site if blank(&self.site) => self.site = value,
             Field::Site => {}
+            Field::Port if number(&value, u16::MAX.into()).is_some() => {}
+            Field::Port => return Err(Cause::Site),
             Field::Request => self.request(value)?,
             Field::Method => self.method = value,
             Field::Url | Field::Path => self.url = value,

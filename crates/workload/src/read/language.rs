@@ -39,6 +39,7 @@ pub(super) const VARIABLES: &[(&str, Field)] = &[
     ("host", Field::Site),
     ("http_host", Field::Site),
     ("server_name", Field::Site),
+    ("site_port", Field::Port),
     ("peer", Field::Peer),
     ("server", Field::Server),
     ("hit", Field::Hit),

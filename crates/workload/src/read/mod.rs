@@ -68,6 +68,7 @@ pub const FORMATS: &[Format] = &[
     texts::APACHE_MICROS,
     texts::APACHE_SECONDS,
     texts::APACHE_VHOST,
+    texts::APACHE_VHOST_MICROS,
     texts::HAPROXY,
     texts::ENVOY,
     texts::ISTIO,

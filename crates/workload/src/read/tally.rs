@@ -17,6 +17,9 @@ pub enum Cause {
     /// The client is missing.
     #[error("no client at the start")]
     Client,
+    /// The site has no port where the format has one.
+    #[error("no site with a port at the start")]
+    Site,
     /// The time is missing or no time.
     #[error("no valid time")]
     Time,

@@ -41,6 +41,15 @@ const NGINX_NAMES: &[(&str, Field)] = &[
     ("cs", Field::Hit),
 ];
 
+/// What the lines of a format cannot say for certain, by its name.
+pub(super) const DOUBTS: &[(&str, &str)] =
+    &[("apache-us", MICROS), ("apache-vhost-us", MICROS), ("apache-s", SECONDS)];
+
+const MICROS: &str = "the number at the end of its lines is taken for microseconds; if it is no \
+                      time, --format clf passes it over";
+const SECONDS: &str = "the number at the end of its lines is taken for seconds; if it is no time, \
+                       --format clf passes it over";
+
 fn row(
     text: &str,
     named: &'static [(&'static str, Field)],
@@ -54,7 +63,7 @@ fn row(
 fn like_seconds(record: &Record<'_>) -> u8 {
     match record.took {
         None => 0,
-        Some(Duration::ZERO) => 80,
+        Some(Duration::ZERO) => 71,
         Some(took) if took.subsec_millis() != 0 => 97,
         Some(took) => {
             if took.as_secs() < 600 {
@@ -66,27 +75,43 @@ fn like_seconds(record: &Record<'_>) -> u8 {
     }
 }
 
-/// Whole seconds, as Apache's %T: few.
+/// Whole seconds, as Apache's %T: few. A number at the end of a line may be something else.
 fn like_whole_seconds(record: &Record<'_>) -> u8 {
     match record.took {
-        Some(took) if took.subsec_nanos() == 0 => {
-            if took.as_secs() < 600 {
-                85
-            } else {
-                10
-            }
-        }
+        Some(took) if took.subsec_nanos() == 0 && !ported(record) => match took.as_secs() {
+            0..=2 => 72,
+            3..=60 => 65,
+            61..600 => 30,
+            _ => 5,
+        },
         _ => 0,
     }
 }
 
-/// Microseconds, as Apache's %D: no request takes less than some ten of them.
+/// Microseconds, as Apache's %D: no request takes less than some ten of them. A number at the end of
+/// a line may be something else.
 fn like_micros(record: &Record<'_>) -> u8 {
-    match record.took.map(|took| took.subsec_nanos() % 1000 == 0 && took.as_micros() >= 50) {
-        Some(true) => 92,
-        Some(false) => 30,
-        None => 0,
+    let Some(took) = record.took.filter(|took| took.subsec_nanos().is_multiple_of(1000)) else {
+        return 0;
+    };
+    match took.as_micros() {
+        _ if ported(record) => 0,
+        0..10 => 25,
+        10..50 => 65,
+        _ => 75,
     }
+}
+
+/// Whether the client is `name:port`, as the site of another format is. An address of version 6 has
+/// more colons.
+fn ported(record: &Record<'_>) -> bool {
+    let port = record.client.split_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// How sure a line makes, less if what stands for the client may be a site.
+fn unported(record: &Record<'_>, sure: u8) -> u8 {
+    if ported(record) { sure / 2 } else { sure }
 }
 
 /// Only lines that say where they were decided are Baton's.
@@ -98,20 +123,23 @@ pub(super) const CLF: Format = Format {
     name: "clf",
     about: "Common Log Format with anything behind it: client - - [time zone] \"request\" status \
             bytes ...",
-    parser: || row(common!(" $rest"), &[], AT_START, |_| 60),
+    parser: || row(common!(" $rest"), &[], AT_START, |record| unported(record, 60)),
 };
 
 pub(super) const COMMON: Format = Format {
     name: "common",
     about: "Common Log Format (Apache, nginx, Caddy's and others'): client - - [time zone] \
             \"request\" status bytes",
-    parser: || row(common!(""), &[], AT_START, |_| 95),
+    parser: || row(common!(""), &[], AT_START, |record| unported(record, 95)),
 };
 
 pub(super) const COMBINED: Format = Format {
     name: "combined",
     about: "Combined Log Format: common with \"referrer\" \"agent\"",
-    parser: || row(common!(r#" "$referer" "$agent""#), &[], AT_START, |_| 96),
+    parser: || {
+        let text = common!(r#" "$referer" "$agent""#);
+        row(text, &[], AT_START, |record| unported(record, 96))
+    },
 };
 
 pub(super) const NGINX: Format = Format {
@@ -170,9 +198,22 @@ pub(super) const APACHE_VHOST: Format = Format {
     name: "apache-vhost",
     about: "Apache's vhost_combined: site:port before a combined line",
     parser: || {
-        row(concat!("$host:$port ", common!(r#" "$r" "$agent""#)), &[], AT_START, |record| {
-            if record.site.contains('.') || !record.client.contains(':') { 97 } else { 50 }
-        })
+        let text = concat!("$host:$site_port ", common!(r#" "$r" "$agent""#));
+        row(text, &[], AT_START, |record| if record.site.is_empty() { 0 } else { 97 })
+    },
+};
+
+pub(super) const APACHE_VHOST_MICROS: Format = Format {
+    name: "apache-vhost-us",
+    about: "Apache's vhost_combined with %D, microseconds",
+    parser: || {
+        let text = concat!("$host:$site_port ", common!(r#" "$r" "$agent" $took_us"#));
+        row(
+            text,
+            &[],
+            AT_START,
+            |record| if record.site.is_empty() { 0 } else { like_micros(record) },
+        )
     },
 };
 

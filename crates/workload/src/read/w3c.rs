@@ -17,6 +17,8 @@ use std::borrow::Cow;
 const COLUMNS_MAX: usize = 128;
 
 const COLUMNS: &[(&str, Field)] = &[
+    ("timestamp", Field::At),
+    ("timestamp(ms)", Field::At),
     ("date", Field::Date),
     ("time", Field::TimeOfDay),
     ("c-ip", Field::Client),
@@ -118,7 +120,7 @@ impl W3c {
         draft.record(Habits {
             at_end: true,
             absolute: true,
-            timed: has(Field::Date) && has(Field::TimeOfDay),
+            timed: has(Field::At) || (has(Field::Date) && has(Field::TimeOfDay)),
             answered: has(Field::Status),
         })
     }
