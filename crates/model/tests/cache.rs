@@ -9,12 +9,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Ask(u64, u64),
+    /// A use of a target that has this size now.
+    Sized(u64, u64),
     Remove(u64),
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let call = prop_oneof![
-        9 => (0..40u64, 0..60u64).prop_map(|(target, bytes)| Call::Ask(target, bytes)),
+        6 => (0..40u64, 0..60u64).prop_map(|(target, bytes)| Call::Ask(target, bytes)),
+        3 => (0..40u64, 0..210u64).prop_map(|(target, bytes)| Call::Sized(target, bytes)),
         1 => (0..40u64).prop_map(Call::Remove),
     ];
     prop::collection::vec(call, 1..400)
@@ -45,6 +48,18 @@ impl Naive {
         let (worth, serial) = (self.worth(self.kept[at].1), self.serial);
         (self.kept[at].2, self.kept[at].3) = (worth, serial);
         true
+    }
+
+    fn touch_sized(&mut self, target: TargetId, bytes: u64, evicted: &mut Vec<TargetId>) -> bool {
+        let Some(at) = self.kept.iter().position(|kept| kept.0 == target) else { return false };
+        if self.kept[at].1 == bytes {
+            return self.touch(target);
+        }
+        let kept = self.insert(target, bytes, evicted);
+        if !kept {
+            evicted.push(target);
+        }
+        kept
     }
 
     fn insert(&mut self, target: TargetId, bytes: u64, evicted: &mut Vec<TargetId>) -> bool {
@@ -83,6 +98,13 @@ fn agree(policy: CachePolicy, calls: &[Call]) {
                     assert_eq!(kept, naive.insert(target, bytes, &mut gone_naive));
                     assert_eq!(gone, gone_naive);
                 }
+            }
+            Call::Sized(target, bytes) => {
+                let target = TargetId(target);
+                let (mut gone, mut gone_naive) = (Vec::new(), Vec::new());
+                let hit = cache.touch_sized(target, bytes, &mut gone);
+                assert_eq!(hit, naive.touch_sized(target, bytes, &mut gone_naive));
+                assert_eq!(gone, gone_naive);
             }
             Call::Remove(target) => {
                 let target = TargetId(target);

@@ -73,6 +73,25 @@ impl Gds {
         true
     }
 
+    /// See [`super::Cache::touch_sized`].
+    pub fn touch_sized(
+        &mut self,
+        target: TargetId,
+        bytes: u64,
+        evicted: &mut Vec<TargetId>,
+    ) -> bool {
+        let Some(slot) = self.index.find(target) else { return false };
+        if self.slots[slot as usize].bytes == bytes {
+            self.slots[slot as usize].rank = self.appraise(bytes);
+            return true;
+        }
+        let kept = self.insert(target, bytes, evicted);
+        if !kept {
+            evicted.push(target);
+        }
+        kept
+    }
+
     /// See [`super::Cache::insert`].
     pub fn insert(&mut self, target: TargetId, bytes: u64, evicted: &mut Vec<TargetId>) -> bool {
         self.remove(target);

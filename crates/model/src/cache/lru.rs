@@ -39,9 +39,27 @@ impl Lru {
     /// See [`super::Cache::touch`].
     pub fn touch(&mut self, target: TargetId) -> bool {
         let Some(slot) = self.index.find(target) else { return false };
-        self.unlink(slot);
-        self.link_newest(slot);
+        self.renew(slot);
         true
+    }
+
+    /// See [`super::Cache::touch_sized`].
+    pub fn touch_sized(
+        &mut self,
+        target: TargetId,
+        bytes: u64,
+        evicted: &mut Vec<TargetId>,
+    ) -> bool {
+        let Some(slot) = self.index.find(target) else { return false };
+        if self.slots[slot as usize].bytes == bytes {
+            self.renew(slot);
+            return true;
+        }
+        let kept = self.insert(target, bytes, evicted);
+        if !kept {
+            evicted.push(target);
+        }
+        kept
     }
 
     /// See [`super::Cache::insert`].
@@ -95,6 +113,12 @@ impl Lru {
     /// See [`super::Cache::targets`].
     pub fn targets(&self) -> usize {
         self.index.len()
+    }
+
+    /// Makes a slot of the list its newest.
+    fn renew(&mut self, slot: u32) {
+        self.unlink(slot);
+        self.link_newest(slot);
     }
 
     fn unlink(&mut self, slot: u32) {

@@ -71,6 +71,21 @@ impl Cache {
         }
     }
 
+    /// Notes a use of `target`, which is of `bytes` now: another size than it came in with is what
+    /// it takes from now on. What has to go for it is appended to `evicted`, and so is `target`
+    /// itself when it has become larger than the cache. False when it is not there afterwards.
+    pub fn touch_sized(
+        &mut self,
+        target: TargetId,
+        bytes: u64,
+        evicted: &mut Vec<TargetId>,
+    ) -> bool {
+        match self {
+            Self::Lru(cache) => cache.touch_sized(target, bytes, evicted),
+            Self::Gds(cache) => cache.touch_sized(target, bytes, evicted),
+        }
+    }
+
     /// Puts `target` in, or gives it another size; what has to go for it is appended to `evicted`.
     /// False when it is larger than the cache and so not kept.
     pub fn insert(&mut self, target: TargetId, bytes: u64, evicted: &mut Vec<TargetId>) -> bool {
