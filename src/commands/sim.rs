@@ -37,7 +37,8 @@ fn compare(args: &Sim) -> Outcome {
         Logs::new(&args.logs, args.format.as_deref(), Box::new(move |text| note.say(text)))?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or(cores, usize::from);
-    let study = whatif::play(&plan, &mut logs, threads, bar.as_ref())?;
+    let mut study = whatif::play(&plan, &mut logs, threads, bar.as_ref())?;
+    whatif::narrow(&mut study, plan, &mut logs, threads, bar.as_ref())?;
     bar.bar.finish_and_clear();
     rejects(&study);
     if let Some(path) = &args.html {

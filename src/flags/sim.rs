@@ -26,7 +26,9 @@ pub struct Sim {
     /// The format: a name, or a pattern as in the server's own configuration [default: found out]
     #[arg(long, value_name = "NAME|PATTERN", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// Numbers of servers: a list; 2..16 is 2, 4, 8 and 16; 2..16/1 is all of them
+    /// Numbers of servers: a list, or a range. 2..16/1 is all of them; 2..16 is 2, 4, 8 and 16, and
+    /// then, for the two policies that the advice compares, every number between two of these in
+    /// which one stops to be too few or the choice of policy stops to matter (logs that are files)
     #[arg(short, long, value_name = "COUNT,...", default_value = "2..16")]
     pub servers: String,
     /// Cache of each server: a list of sizes

@@ -1,5 +1,6 @@
 //! One cluster of the comparison: what its runs, one for each seed, come to together.
 
+use super::lead::{self, Lead};
 use sim::replay::{Histogram, Outcome, Slice, Strain};
 use sim::stats::Estimate;
 use std::time::Duration;
@@ -20,15 +21,14 @@ pub struct Cell {
     pub figures: Figures,
 }
 
-/// Parts of the log of which it is taken that chance in one says nothing of chance in the next.
-const BATCHES: usize = 10;
-
-/// Figures with their 95 % intervals over the seeds.
+/// Figures with their 95 % intervals over the seeds; an infinite half width where none was measured:
+/// with one seed, or with seeds that differ in nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     /// Answered requests per second.
     pub throughput_rps: Estimate,
-    /// Requests per second that the busiest CPU or disk could do.
+    /// Requests per second at full load once caches are warm, or by an estimate those that the
+    /// busiest CPU or disk could do.
     pub capacity_rps: Estimate,
     /// Share of requests answered from caches.
     pub hit_ratio: Estimate,
@@ -44,8 +44,11 @@ pub struct Figures {
     pub imbalance: Estimate,
     /// Targets in more than one cache at the end.
     pub replicated: Estimate,
-    /// Work given to the busiest CPU or disk, in parts of what it can do.
+    /// Work given to the busiest CPU or disk, in parts of what it can do. Not a number for requests
+    /// that came at no time.
     pub work: Estimate,
+    /// How busy the cluster is in the busiest part of the log, in parts of what it can do.
+    pub peak: f64,
     /// Requests turned away.
     pub refused: Estimate,
     /// Whether the servers could do what came: the worst of all seeds.
@@ -61,13 +64,18 @@ impl Cell {
         outcomes: Vec<Outcome>,
         full: Option<Outcome>,
     ) -> Self {
+        let differ = outcomes.iter().any(|outcome| *outcome != outcomes[0]);
         let of = |value: &dyn Fn(&Outcome) -> f64| {
-            Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>())
+            let several = if differ { &outcomes[..] } else { &outcomes[..1] };
+            Estimate::of(&several.iter().map(value).collect::<Vec<_>>())
         };
         let latency = |quantile: f64| of(&move |outcome| ms(outcome.latency.quantile(quantile)));
         let figures = Figures {
             throughput_rps: of(&Outcome::throughput_rps),
-            capacity_rps: full.as_ref().map_or_else(|| of(&Outcome::capacity_rps), throughput),
+            capacity_rps: match full.as_ref().or(outcomes.first()) {
+                Some(outcome) if outcome.closed => lead::capacity_rps(outcome),
+                _ => of(&Outcome::capacity_rps),
+            },
             hit_ratio: of(&Outcome::hit_ratio),
             byte_hit_ratio: of(&Outcome::byte_hit_ratio),
             p50_ms: latency(0.5),
@@ -75,11 +83,18 @@ impl Cell {
             p99_ms: latency(0.99),
             imbalance: of(&Outcome::imbalance),
             replicated: of(&|outcome| outcome.replicated.0 as f64),
-            work: of(&Outcome::work),
+            work: of(&work),
+            peak: outcomes.iter().map(|one| peak(one, full.as_ref())).fold(0.0, f64::max),
             refused: of(&|outcome| outcome.refused as f64),
-            strain: outcomes.iter().map(Outcome::strain).fold(Strain::None, worse),
+            strain: outcomes.iter().map(strain).fold(Strain::None, worse),
         };
         Self { policy, servers, cache_bytes, outcomes, full, figures }
+    }
+
+    /// Whether the cluster does what the log asks for in every part of it with something to spare:
+    /// none keeps a CPU or disk busier than `share`.
+    pub fn holds(&self, share: f64) -> bool {
+        self.figures.strain == Strain::None && self.figures.peak <= share
     }
 
     /// Whether the cluster cannot do what the log asks for.
@@ -127,64 +142,51 @@ impl Cell {
         hits as f64 / requests.max(1) as f64
     }
 
-    /// The outcome at full load, where there is one.
-    fn at_full_load(&self) -> Option<&Outcome> {
-        self.full.as_ref().or(self.outcomes.first().filter(|outcome| outcome.closed))
+    /// The outcome at full load, or where there is none that of the first seed.
+    fn hardest(&self) -> &Outcome {
+        self.full.as_ref().unwrap_or_else(|| &self.outcomes[0])
     }
 
-    /// Its capacity in parts of that of `other`. At full load the interval comes from the parts of
-    /// the log: how much they differ tells how much another log may.
-    pub fn lead(&self, other: &Self) -> Estimate {
-        if let (Some(one), Some(other)) = (self.at_full_load(), other.at_full_load()) {
-            let mean = one.throughput_rps() / other.throughput_rps().max(1e-12);
-            return Estimate { mean, ..ratio(&spans_s(other), &spans_s(one)) };
+    /// Its capacity in parts of that of `other`, with what the parts of the log say of it.
+    pub fn lead(&self, other: &Self) -> Lead {
+        let mean = self.figures.capacity_rps.mean / other.figures.capacity_rps.mean.max(1e-12);
+        Lead::new(mean, self.hardest(), other.hardest())
+    }
+}
+
+/// The work given to the busiest CPU or disk in parts of what it can do: while requests arrive, or
+/// where arrivals wait for answers to the end.
+fn work(outcome: &Outcome) -> f64 {
+    if outcome.requests < 2 {
+        return f64::NAN;
+    }
+    if !outcome.closed {
+        return outcome.work();
+    }
+    let most = outcome.servers.iter().map(|server| server.cpu.max(server.disk)).max();
+    most.unwrap_or_default().as_secs_f64() / outcome.span.as_secs_f64().max(1e-9)
+}
+
+/// Whether the servers could do what came; a single request comes at no rate.
+fn strain(outcome: &Outcome) -> Strain {
+    if outcome.requests < 2 { Strain::None } else { outcome.strain() }
+}
+
+/// How busy the cluster is in the busiest part of the log: by the work that was given, and by how
+/// long the part takes at full load. The second sees what the first cannot: a cluster so late that
+/// one read answers many requests.
+fn peak(outcome: &Outcome, full: Option<&Outcome>) -> f64 {
+    let usual = outcome.slices.first().map_or(0, |slice| slice.requests);
+    let of_part = |(at, slice): (usize, &Slice)| {
+        // Few requests at the end say how long they took, not how many there were.
+        if 2 * slice.requests < usual {
+            return 0.0;
         }
-        let pairs = self.outcomes.iter().zip(&other.outcomes);
-        let ratio = |(one, other): (&Outcome, &Outcome)| {
-            one.capacity_rps() / other.capacity_rps().max(1e-12)
-        };
-        Estimate::of(&pairs.map(ratio).collect::<Vec<_>>())
-    }
-
-    /// In how many of the log's parts its hit ratio was above that of `other`, and how many there
-    /// are in which it differs.
-    pub fn parts_won(&self, other: &Self) -> (usize, usize) {
-        let (Some(one), Some(other)) = (self.outcomes.first(), other.outcomes.first()) else {
-            return (0, 0);
-        };
-        let pairs =
-            one.slices.iter().zip(&other.slices).filter(|(one, other)| one.hits != other.hits);
-        let won = pairs.clone().filter(|(one, other)| one.hit_ratio() > other.hit_ratio());
-        (won.count(), pairs.count())
-    }
-}
-
-/// How long each of [`BATCHES`] parts of the log took, in seconds; all but the last have equally
-/// many requests.
-fn spans_s(outcome: &Outcome) -> Vec<f64> {
-    let parts = outcome.slices.chunks(outcome.slices.len().div_ceil(BATCHES).max(1));
-    let span = |part: &[Slice]| part.iter().map(|slice| slice.span.as_secs_f64()).sum();
-    parts.map(span).collect()
-}
-
-/// The ratio of two sums over the same parts, with the interval of the classical ratio estimator
-/// (Cochran, *Sampling Techniques*, 1977, chapter 6): parts that take long weigh as much as they
-/// take.
-fn ratio(over: &[f64], under: &[f64]) -> Estimate {
-    let under_sum: f64 = under.iter().sum::<f64>().max(1e-12);
-    let mean = over.iter().sum::<f64>() / under_sum;
-    let residuals: Vec<f64> =
-        over.iter().zip(under).map(|(over, under)| over - mean * under).collect();
-    let half_width = Estimate::of(&residuals).half_width * residuals.len() as f64 / under_sum;
-    Estimate { mean, half_width }
-}
-
-/// The throughput, with an interval from the parts of the log.
-fn throughput(outcome: &Outcome) -> Estimate {
-    let spans_s = spans_s(outcome);
-    let requests: u64 = outcome.slices.iter().map(|slice| slice.requests).sum();
-    let even = vec![requests as f64 / spans_s.len() as f64; spans_s.len()];
-    Estimate { mean: outcome.throughput_rps(), ..ratio(&even, &spans_s) }
+        let part = full.and_then(|full| full.slices.get(at));
+        let at_once = part.map_or(0.0, |part| part.span.as_secs_f64());
+        slice.work().max(at_once / slice.span.as_secs_f64().max(1e-9))
+    };
+    outcome.slices.iter().enumerate().map(of_part).fold(0.0, f64::max)
 }
 
 fn worse(one: Strain, other: Strain) -> Strain {
@@ -199,17 +201,4 @@ fn worse(one: Strain, other: Strain) -> Strain {
 /// A span in milliseconds.
 pub(super) fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_of_sums_is_sure_when_all_parts_have_it() {
-        let even = ratio(&[2.0, 4.0, 60.0], &[1.0, 2.0, 30.0]);
-        assert!((even.mean - 2.0).abs() < 1e-9 && even.half_width < 1e-9, "{even:?}");
-        let odd = ratio(&[2.0, 4.0, 30.0], &[1.0, 2.0, 30.0]);
-        assert!((odd.mean - 36.0 / 33.0).abs() < 1e-9 && odd.half_width > 0.1, "{odd:?}");
-    }
 }

@@ -3,11 +3,12 @@
 use super::advice::{Advice, advice};
 use super::cell::Cell;
 use super::csv::strain;
+use super::lead::Lead;
 use super::logs::Read;
 use super::study::Study;
 use policy::Why;
 use serde_json::{Map, Value, json};
-use sim::replay::{Pace, Slice, Times};
+use sim::replay::{Pace, ServerOutcome, Slice, Times};
 use sim::stats::Estimate;
 
 /// The version of the object's form: it changes when a key changes its meaning or goes.
@@ -31,7 +32,7 @@ pub fn json(study: &Study, live: bool) -> String {
             "late": survey.late,
         },
         "setup": setup(study),
-        "clusters": study.cells.iter().map(cell).collect::<Vec<_>>(),
+        "clusters": study.cells.iter().map(|one| cell(study, one)).collect::<Vec<_>>(),
         "hottest": study.hot.iter().enumerate().map(|(at, hot)| json!({
             "url": hot.url,
             "requests": hot.requests,
@@ -111,7 +112,7 @@ fn setup(study: &Study) -> Value {
     })
 }
 
-fn cell(cell: &Cell) -> Value {
+fn cell(study: &Study, cell: &Cell) -> Value {
     let figures = &cell.figures;
     let whys = cell.whys();
     let all: u64 = whys.iter().sum::<u64>().max(1);
@@ -137,8 +138,37 @@ fn cell(cell: &Cell) -> Value {
         "work": estimate(&figures.work),
         "refused": estimate(&figures.refused),
         "strain": strain(cell),
+        "peak_work": figures.peak,
+        "lead": study.lead(cell).map(lead),
+        "servers_each": cell.outcomes.first().map_or(&[][..], |outcome| &outcome.servers)
+            .iter().map(server).collect::<Vec<_>>(),
         "reasons": reasons,
         "parts": slices.iter().map(part).collect::<Vec<_>>(),
+    })
+}
+
+/// The capacity in parts of that of the policy that it is held against.
+fn lead((against, lead): (&'static str, Lead)) -> Value {
+    json!({
+        "against": against,
+        "mean": lead.mean,
+        "low": lead.interval.map(|(low, _)| low),
+        "high": lead.interval.map(|(_, high)| high),
+        "parts_ahead": lead.ahead,
+        "parts": lead.parts,
+    })
+}
+
+/// What one server did, with the first seed.
+fn server(server: &ServerOutcome) -> Value {
+    json!({
+        "requests": server.requests,
+        "hits": server.hits,
+        "cpu_s": server.cpu.as_secs_f64(),
+        "disk_s": server.disk.as_secs_f64(),
+        "load_mean": server.load_mean,
+        "cached_bytes": server.cached_bytes,
+        "cached_targets": server.cached_targets,
     })
 }
 

@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::live::section;
 use super::plot::{self, Line, Picture};
 use super::study::Study;
-use super::table::{setting, sureness};
+use super::table::{busy, refused, setting, sureness};
 use super::words::{count, figure, ms, percent, size};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use policy::Why;
@@ -22,7 +22,9 @@ const MODEL: [&str; 4] = [
      that begins empty. Every request takes the CPU for its reading and sending; a miss then takes \
      the disk; requests for a target that is being read wait for that read.",
     "Times within one stamp of the log are drawn anew for every seed, alike for all clusters. \
-     Intervals are 95 % over the seeds. They say nothing of other days: the parts of the log do.",
+     Intervals are 95 % over the seeds. They say nothing of other days: the parts of the log do. A \
+     capacity is that of one run, with the first seed, and the first fifth of the log left out, \
+     while caches fill.",
     "Not modelled: the network, clients that give up or come back, failing servers, replies that \
      change, and caches that were warm at the beginning.",
 ];
@@ -243,6 +245,7 @@ fn table(study: &Study) -> Markup {
     html! {
         h2 { "All figures" }
         p class="soft" { (sureness(study)) }
+        @if let Some(refused) = refused(study) { p class="soft" { (refused) } }
         div class="scroll" {
             table {
                 tr {
@@ -281,7 +284,7 @@ fn row(cell: &Cell) -> Markup {
             }
             td { (format!("{:.2}", f.imbalance.mean)) }
             td { (count(f.replicated.mean.round() as u64)) }
-            td { (format!("{:.0} %", f.work.mean * 100.0)) }
+            td { (busy(f.work.mean)) }
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Plan {
     pub policies: Vec<Choice>,
     /// Numbers of servers, ascending.
     pub servers: Vec<u16>,
+    /// Whether a range was doubled through, so that answers may be narrowed down in between.
+    pub doubling: bool,
     /// Sizes of caches in bytes, ascending.
     pub caches: Vec<u64>,
     /// What a full cache gives up.
@@ -80,6 +82,10 @@ impl Plan {
         Ok(Self {
             policies,
             servers,
+            doubling: args
+                .servers
+                .split(',')
+                .any(|part| part.contains("..") && !part.contains('/')),
             caches,
             cache_policy: named("cache policy", &model::CachePolicy::ALL, &args.cache_policy)?,
             seeds: args.seeds,

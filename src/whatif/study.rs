@@ -1,11 +1,14 @@
 //! What a comparison gave: the log, what was learnt of it, and every cluster.
 
+use super::advice;
 use super::cell::Cell;
 use super::feed::Learnt;
+use super::lead::Lead;
 use super::logs::Read;
 use super::survey::{Hot, Survey};
 use model::CachePolicy;
-use sim::replay::{Costs, Pace};
+use sim::replay::{Costs, Pace, Slice};
+use std::collections::BTreeSet;
 
 /// What a comparison gave.
 pub struct Study {
@@ -49,6 +52,23 @@ impl Study {
         })
     }
 
+    /// Every number of servers that was tried with a size of cache, ascending: those asked for, and
+    /// those in between which narrow an answer down.
+    pub fn counts(&self, cache_bytes: u64) -> Vec<u16> {
+        let cells = self.cells.iter().filter(|cell| cell.cache_bytes == cache_bytes);
+        cells.map(|cell| cell.servers).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Adds clusters, each to its place.
+    pub(super) fn add(&mut self, cells: Vec<Cell>) {
+        self.cells.extend(cells);
+        let policies = &self.policies;
+        self.cells.sort_by_key(|cell| {
+            let policy = policies.iter().position(|name| *name == cell.policy);
+            (cell.cache_bytes, cell.servers, policy)
+        });
+    }
+
     /// Whether arrivals waited for answers.
     pub fn closed(&self) -> bool {
         matches!(self.pace, Pace::Closed { .. })
@@ -57,10 +77,13 @@ impl Study {
     /// What the capacity of a cluster is here.
     pub fn capacity_means(&self) -> &'static str {
         match (self.closed(), self.full_load) {
-            (true, _) => "req/s: requests that the cluster answered in a second",
+            (true, _) => {
+                "req/s: requests that the cluster answered in a second with warm caches, by the \
+                 first seed"
+            }
             (_, true) => {
-                "capacity: requests a second in a closed loop, with as many at once as LARD's \
-                 front-end lets in"
+                "capacity: requests a second in a closed loop with warm caches, with as many at \
+                 once as LARD's front-end lets in, by one run of one seed"
             }
             _ => {
                 "capacity: requests a second that the busiest CPU or disk could do, if the policy \
@@ -75,5 +98,21 @@ impl Study {
             Pace::Open { speed } => Some(self.survey.rate_rps() * speed),
             Pace::Closed { .. } => None,
         }
+    }
+    /// Requests per second in the busiest part of the log; nothing in a closed loop.
+    pub fn peak_rps(&self) -> Option<f64> {
+        self.rate_rps()?;
+        let slices = &self.cells.first()?.outcomes.first()?.slices;
+        let usual = slices.first()?.requests;
+        let whole = slices.iter().filter(|slice| 2 * slice.requests >= usual);
+        let rate = |slice: &Slice| slice.requests as f64 / slice.span.as_secs_f64();
+        Some(whole.map(rate).filter(|rate| rate.is_finite()).fold(0.0, f64::max))
+    }
+    /// The policy that a cluster is held against, and its lead over that one's; nothing for that
+    /// policy itself.
+    pub fn lead(&self, cell: &Cell) -> Option<(&'static str, Lead)> {
+        let blind = advice::blind(self);
+        let other = self.cell(blind, cell.servers, cell.cache_bytes)?;
+        (cell.policy != blind).then(|| (blind, cell.lead(other)))
     }
 }

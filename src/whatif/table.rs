@@ -60,7 +60,7 @@ fn row(cell: &Cell, name: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "{:>7}  {:<name$} {:>10} {:>7.1} {:>7.1} {latency}{mark:<1}{:>6.2} {:>10} {:>5.0}%",
+        "{:>7}  {:<name$} {:>10} {:>7.1} {:>7.1} {latency}{mark:<1}{:>6.2} {:>10} {:>6}",
         cell.servers,
         cell.policy,
         figure(figures.capacity_rps.mean),
@@ -68,9 +68,14 @@ fn row(cell: &Cell, name: usize) -> String {
         100.0 * figures.byte_hit_ratio.mean,
         figures.imbalance.mean,
         count(figures.replicated.mean.round() as u64),
-        100.0 * figures.work.mean,
+        busy(figures.work.mean),
     );
     out
+}
+
+/// A share of what can be done, where there is one.
+pub(super) fn busy(work: f64) -> String {
+    if work.is_finite() { format!("{:.0}%", 100.0 * work) } else { "-".to_owned() }
 }
 
 /// What was played to what, a sentence each.
@@ -103,6 +108,12 @@ pub(super) fn setting(study: &Study) -> Vec<String> {
         }
     });
     lines.push(costs(study));
+    if survey.late > 0 {
+        lines.push(format!(
+            "{} requests were logged much later than they came, and are played late.",
+            count(survey.late)
+        ));
+    }
     lines
 }
 
@@ -160,8 +171,30 @@ fn legend(study: &Study) -> Vec<String> {
                 .to_owned(),
         );
     }
+    lines.extend(refused(study));
     lines.push(sureness(study));
     lines
+}
+
+/// Says which clusters turned requests away.
+pub(super) fn refused(study: &Study) -> Option<String> {
+    let refused = |cell: &&Cell| cell.figures.refused.mean > 0.0;
+    let said: Vec<String> = study
+        .cells
+        .iter()
+        .filter(refused)
+        .map(|cell| {
+            format!(
+                "{} with {} of {} {}",
+                cell.policy,
+                words::servers(cell.servers),
+                words::size(cell.cache_bytes),
+                count(cell.figures.refused.mean.round() as u64)
+            )
+        })
+        .collect();
+    let all = said.join(", ");
+    (!said.is_empty()).then(|| format!("Turned away, because too many were being served: {all}."))
 }
 
 /// How wide the 95 % intervals over the seeds are at most.
@@ -169,10 +202,18 @@ pub(super) fn sureness(study: &Study) -> String {
     if study.seeds == 1 {
         return "One seed: no confidence intervals; ask for --seeds 3.".to_owned();
     }
-    let widest = |of: &dyn Fn(&Cell) -> f64| {
-        let sustained = study.cells.iter().filter(|cell| !cell.overloaded());
-        sustained.map(of).fold(0.0, f64::max)
+    let measured = || {
+        let cells = study.cells.iter().filter(|cell| !cell.overloaded());
+        cells.filter(|cell| cell.figures.hit_ratio.half_width.is_finite())
     };
+    if measured().next().is_none() {
+        return if study.cells.iter().all(Cell::overloaded) {
+            "No cluster can do what is asked for: no intervals.".to_owned()
+        } else {
+            "The seeds differ in nothing here: no intervals over them.".to_owned()
+        };
+    }
+    let widest = |of: &dyn Fn(&Cell) -> f64| measured().map(of).fold(0.0, f64::max);
     let relative = |estimate: &Estimate| 100.0 * estimate.half_width / estimate.mean.max(1e-12);
     format!(
         "The widest 95 % intervals over {} seeds: hits ±{:.2} points, p50 ±{:.1} %, p99 \

@@ -85,6 +85,16 @@ pub(super) fn times(ratio: f64) -> String {
     if ratio >= 10.0 { format!("{ratio:.0}") } else { format!("{ratio:.2}") }
 }
 
+/// Servers, counted.
+pub(super) fn servers(count: u16) -> String {
+    if count == 1 { "1 server".to_owned() } else { format!("{count} servers") }
+}
+
+/// Requests, counted.
+pub(super) fn requests(number: u64) -> String {
+    if number == 1 { "1 request".to_owned() } else { format!("{} requests", count(number)) }
+}
+
 /// Text in lines of at most `width` characters, each begun by `indent`.
 pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut out = String::new();

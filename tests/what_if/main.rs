@@ -7,6 +7,7 @@
 
 mod mistakes;
 mod page;
+mod sure;
 
 use serde_json::Value;
 use std::fs;
@@ -169,7 +170,7 @@ fn the_table_and_the_advice_answer_the_question() {
     );
     let words: String = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("With 8 servers of 400KiB, lard-r answers"), "{words}");
-    assert!(words.contains("it still matters with 8 servers"), "{words}");
+    assert!(words.contains("the choice still matters with 8 servers"), "{words}");
     assert!(words.contains("times the capacity of wrr"), "{words}");
     assert!(words.contains("[sure:") || words.contains("[likely:"), "{words}");
 }
@@ -278,8 +279,9 @@ fn a_closed_loop_tells_what_the_cluster_can_do() {
         [&path, "--servers", "4", "--cache", "1MiB", "--policy", "lard", "--json", "--closed"];
     let object = object(&args.map(|arg| arg as &str));
     let lard = cluster(&object, "lard", 4);
-    assert_eq!(lard["throughput_rps"]["mean"], lard["capacity_rps"]["mean"]);
-    assert!(lard["throughput_rps"]["mean"].as_f64().unwrap() > 40.0, "ten times the log's rate");
+    let mean = |key: &str| lard[key]["mean"].as_f64().unwrap();
+    assert!(mean("throughput_rps") > 40.0, "ten times the log's rate");
+    assert!(mean("capacity_rps") > mean("throughput_rps"), "once caches are warm it is more");
 }
 
 #[test]
