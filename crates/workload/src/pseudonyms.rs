@@ -1,9 +1,12 @@
 //! URLs without what may name a person.
 //!
 //! Queries hold what people typed: names, addresses, words they searched for. So the rule for
-//! queries is a list of what may stay, not of what must go: short numbers, and the values of
-//! [`HARMLESS`] parameters; everything else becomes a pseudonym. In paths, a segment with a mail or
-//! Internet address goes, an author's name and a home directory.
+//! queries, and for the parameters of a path segment (`;name=value`, RFC 3986 3.3), is a list of
+//! what may stay, not of what must go: short numbers but for those that are [`SECRETS`], and the
+//! values of [`HARMLESS`] parameters; everything else becomes a pseudonym. Paths are what a site
+//! published, so there it is a list of what must go: a segment with a mail or Internet address, one
+//! that follows a word such as "user" or "session" ([`BEFORE_NAMES`]), a home directory, and what
+//! looks like the number of a session or of a person.
 //!
 //! A pseudonym is a number by first appearance, so it cannot be turned back by trying names, as an
 //! unkeyed hash could; equal values stay equal and different ones different, so targets do, too.
@@ -19,6 +22,29 @@ const HARMLESS: &[&str] = &[
     "port", "share", "relatedposts", "c", "dir", "load", "load%5B%5D", "load[]", "action",
     "registration", "option", "view",
 ];
+
+/// Words in the names of parameters whose values are nobody else's business, however short.
+#[rustfmt::skip] // a set to skim, not a column
+const SECRETS: &[&str] = &[
+    "pin", "pins", "pass", "passwd", "password", "pwd", "pw", "otp", "tan", "code", "token", "auth",
+    "key", "secret", "session", "sessionid", "jsessionid", "phpsessid", "sid", "user", "userid",
+    "username", "uid", "login", "account", "customer", "member", "name", "zip", "plz", "postcode",
+    "phone", "tel", "mobile", "age", "birth", "birthday", "dob", "ssn", "card", "cvv", "cvc",
+];
+
+/// Path segments behind which people or their sessions are named.
+#[rustfmt::skip] // a set to skim, not a column
+const BEFORE_NAMES: &[&str] = &[
+    "author", "authors", "user", "users", "u", "profile", "profiles", "people", "person", "member",
+    "members", "account", "accounts", "customer", "customers", "client", "clients", "patient",
+    "patients", "session", "sessions", "token", "reset", "verify", "unsubscribe", "invite",
+];
+
+/// Shortest hexadecimal path segment that is taken for the number of a session: half a UUID's.
+const HEX_BYTES_MIN: usize = 16;
+
+/// Shortest decimal path segment that is taken for the number of a person: longer than a date.
+const DIGITS_MIN: usize = 9;
 
 /// How the path segment of a home directory begins.
 const HOMES: [&str; 3] = ["~", "%7E", "%7e"];
@@ -44,38 +70,46 @@ impl Pseudonyms {
         let (path, query) = url.split_once('?').map_or((url, None), |(p, q)| (p, Some(q)));
         let mut out = String::with_capacity(url.len());
         let mut before = "";
-        for (place, segment) in path.split('/').enumerate() {
+        for (place, whole) in path.split('/').enumerate() {
             if place > 0 {
                 out.push('/');
             }
+            let (segment, params) =
+                whole.split_once(';').map_or((whole, None), |(s, p)| (s, Some(p)));
             if let Some(mark) = HOMES.iter().find(|mark| segment.starts_with(**mark)) {
                 out.push_str(mark);
                 self.replace(&segment[mark.len()..], &mut out);
-            } else if before.eq_ignore_ascii_case("author") || addressed(segment) {
+            } else if among(BEFORE_NAMES, before) || addressed(segment) || number_of_one(segment) {
                 self.replace(segment, &mut out);
             } else {
                 out.push_str(segment);
+            }
+            if let Some(params) = params {
+                out.push(';');
+                self.pairs(params, ';', &mut out);
             }
             before = segment;
         }
         if let Some(query) = query {
             out.push('?');
-            self.query(query, &mut out);
+            self.pairs(query, '&', &mut out);
         }
         out
     }
 
-    fn query(&mut self, query: &str, out: &mut String) {
-        for (place, pair) in query.split('&').enumerate() {
+    /// Names and values with `gap` between the pairs.
+    fn pairs(&mut self, text: &str, gap: char, out: &mut String) {
+        for (place, pair) in text.split(gap).enumerate() {
             if place > 0 {
-                out.push('&');
+                out.push(gap);
             }
             match pair.split_once('=') {
                 Some((name, value)) if plain_name(name) => {
                     out.push_str(name);
                     out.push('=');
                     let harmless = HARMLESS.contains(&name) && value.len() <= VALUE_BYTES_MAX;
-                    if (harmless && !addressed(value)) || short_number(value) {
+                    let short = short_number(value) && !secret(name);
+                    if (harmless && !addressed(value)) || short {
                         out.push_str(value);
                     } else {
                         self.replace(value, out);
@@ -102,6 +136,25 @@ impl Pseudonyms {
 fn plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.%[]".contains(&byte);
     !name.is_empty() && name.len() <= 32 && name.bytes().all(plain) && !addressed(name)
+}
+
+fn among(words: &[&str], word: &str) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Whether one of the words in a parameter's name is among [`SECRETS`]: `user_pin` has one, `shipping`
+/// none.
+fn secret(name: &str) -> bool {
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.any(|word| among(SECRETS, word))
+}
+
+/// Whether a path segment is long enough a number, decimal or hexadecimal, to be somebody's.
+fn number_of_one(segment: &str) -> bool {
+    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
+    let hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    (digits == segment.len() && digits >= DIGITS_MIN)
+        || (digits > 0 && segment.len() >= HEX_BYTES_MIN && segment.bytes().all(hex))
 }
 
 /// Digits, with dots and commas as in versions, sizes and points of a map, and few of them.
@@ -149,6 +202,30 @@ mod tests {
             assert_eq!(names.url(url), expected);
         }
         assert_eq!(names.count(), 8);
+    }
+
+    #[test]
+    fn sessions_and_people_in_paths_go() {
+        let mut names = Pseudonyms::default();
+        let cases = [
+            ("/a;jsessionid=ABCDEF123456", "/a;jsessionid=p00000"),
+            ("/a;sid=1234;v=2/b?jsessionid=ABCDEF123456", "/a;sid=p00001;v=2/b?jsessionid=p00000"),
+            ("/a;john.smith", "/a;p00002"),
+            ("/user/john.smith/session/9f8e7d6c5b4a39281706", "/user/p00002/session/p00003"),
+            ("/Users/john.smith", "/Users/p00002"),
+            ("/s/9f8e7d6c-5b4a-3928-1706-000000000001/x", "/s/p00004/x"),
+            ("/call/5551234567", "/call/p00005"),
+            ("/p?pin=1234&id=77&user_id=12", "/p?pin=p00001&id=77&user_id=p00006"),
+            ("/2015/20150517/archive.html", "/2015/20150517/archive.html"),
+            (
+                "/js/app.9f8e7d6c5b4a39281706.js?shipping=3",
+                "/js/app.9f8e7d6c5b4a39281706.js?shipping=3",
+            ),
+            ("/users/", "/users/"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(names.url(url), expected);
+        }
     }
 
     #[test]
