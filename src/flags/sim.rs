@@ -99,12 +99,17 @@ pub struct SimCosts {
     /// What requests cost the CPU: asplos, apache or flash, machines of 1998
     #[arg(long, value_name = "NAME", default_value = "asplos")]
     pub costs: String,
-    /// What every request costs the CPU, instead of the formula, such as 0.2ms
+    /// What every request costs the CPU, instead of the formula or the log's times, such as 0.2ms
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub hit: Option<Duration>,
-    /// What every miss costs the disk, or whatever makes it slow, instead of the formula
+    /// What every miss costs the disk, or whatever makes it slow, instead of the formula or
+    /// the log's times
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub miss: Option<Duration>,
+    /// What a miss costs a disk of yours, by size: an access, each 4 KiB, and each further block of
+    /// 44 KiB, such as first:4ms,page:0.1ms,again:4ms; where the log has times, those count
+    #[arg(long, value_name = "KEY:SPAN,...", conflicts_with = "miss")]
+    pub disk: Option<String>,
     /// What a class of the rules costs beyond a file, such as search=cpu:5ms,disk:40ms,cacheable:0
     /// (repeatable)
     #[arg(long, value_name = "CLASS=KEY:VALUE,...")]

@@ -4,7 +4,7 @@ use super::cell::Cell;
 use super::study::Study;
 use super::words;
 use maud::{Markup, html};
-use sim::replay::Histogram;
+use sim::replay::{Histogram, Outcome};
 use std::fmt::Write;
 use std::time::Duration;
 use workload::Ask;
@@ -17,6 +17,8 @@ const KNOWN_MIN: u64 = 100;
 pub struct Measured {
     /// The times of replies: the server's where the log tells it apart, else the client's.
     pub times: Histogram,
+    /// Of the times, those till the client had everything.
+    pub till_sent: u64,
     /// Requests of which it says whether a cache had it, and those that one had.
     pub judged: u64,
     /// See [`Measured::judged`].
@@ -42,6 +44,7 @@ impl Measured {
     pub(super) fn count(&mut self, ask: &Ask) {
         if let Some(took) = ask.served().or(ask.took()) {
             self.times.count(took.as_nanos() as u64);
+            self.till_sent += u64::from(ask.served().is_none());
         }
         if let Some(hit) = ask.hit() {
             self.judged += 1;
@@ -54,6 +57,17 @@ impl Measured {
             }
             self.servers[at] += 1;
         }
+    }
+
+    /// Whether most of its times have the client's network in them.
+    pub fn is_till_sent(&self) -> bool {
+        self.till_sent * 2 > self.times.total()
+    }
+
+    /// Whether it has times but does not tell hits from misses, so that what was a hit there passes
+    /// for a quick miss.
+    pub fn hides_hits(&self) -> bool {
+        self.judged < KNOWN_MIN && self.times.total() > 0
     }
 
     /// Requests of the busiest server over the mean of all that the log names.
@@ -72,7 +86,7 @@ impl Measured {
         };
         if self.judged >= KNOWN_MIN {
             let logged = 100.0 * self.hits as f64 / self.judged as f64;
-            add("hit ratio, %", logged, 100.0 * cell.figures.hit_ratio.mean, true);
+            add("hit ratio, %", logged, 100.0 * judged_hit_ratio(cell), true);
         }
         if self.times.total() >= KNOWN_MIN {
             let ms = |span: Duration| span.as_secs_f64() * 1e3;
@@ -88,6 +102,13 @@ impl Measured {
         }
         found
     }
+}
+
+/// Share of hits among the requests of which the log says whether its own cache had the target:
+/// it judges none that no cache could answer, and perhaps only some of the others.
+fn judged_hit_ratio(cell: &Cell) -> f64 {
+    let ratios = cell.outcomes.iter().map(Outcome::judged_hit_ratio);
+    ratios.sum::<f64>() / cell.outcomes.len().max(1) as f64
 }
 
 impl Comparison {

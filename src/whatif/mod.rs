@@ -6,6 +6,7 @@
 //! advice ([`advice`]), or written as JSON, CSV or one HTML page.
 
 pub mod advice;
+mod caveats;
 mod cell;
 mod csv;
 mod feed;

@@ -9,6 +9,7 @@ use rules::Rules;
 use sim::replay::{Costs, Pace, Times};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Clusters in one comparison, seeds included: more is a mistake rather than a wish.
 const RUNS_MAX: usize = 20_000;
@@ -211,16 +212,20 @@ fn choice(name: &str, args: &Sim, configured: Option<&Config>) -> Result<Choice>
 
 fn costs(args: &Sim, rules: Option<&Rules>) -> Result<Costs> {
     let mut services = model::Services::default();
+    let mut stated = Vec::new();
     for text in &args.costs.demand {
         let (class, service) = demand(text, rules).map_err(Unfit::Usage)?;
         services.set(class, service);
+        stated.push(class);
     }
+    let disk = args.costs.disk.as_deref().map(disk).transpose().map_err(Unfit::Usage)?;
     Ok(Costs {
         cpu: named("cost set", &model::CpuCost::SETS, &args.costs.costs)?,
-        disk: model::DiskCost::ASPLOS,
+        disk: disk.unwrap_or(model::DiskCost::ASPLOS),
         hit: args.costs.hit,
         miss: args.costs.miss,
         services,
+        stated,
         times: Times::Costs,
     })
 }
@@ -257,6 +262,25 @@ fn demand(text: &str, rules: Option<&Rules>) -> Result<(Class, model::Service), 
     Ok((class, service))
 }
 
+/// `first:4ms,page:0.1ms,again:4ms`: an access, each 4 KiB, and each further block of 44 KiB; what
+/// is left out costs nothing.
+fn disk(text: &str) -> Result<model::DiskCost, String> {
+    let help = "write first:4ms,page:0.1ms,again:4ms";
+    let zero = Duration::ZERO;
+    let mut cost = model::DiskCost { first: zero, page: zero, again: zero };
+    for part in text.split(',') {
+        let (key, value) = part.split_once(':').ok_or_else(|| format!("{part:?}: {help}"))?;
+        let time = span(value).ok_or_else(|| format!("{value:?} is no span; {help}"))?;
+        match key.trim() {
+            "first" => cost.first = time,
+            "page" => cost.page = time,
+            "again" => cost.again = time,
+            _ => return Err(format!("{key:?}: {help}")),
+        }
+    }
+    Ok(cost)
+}
+
 fn named<T: Copy>(what: &str, rows: &[(&str, T)], name: &str) -> Result<T> {
     let known = rows.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     known.ok_or_else(|| {
@@ -268,7 +292,6 @@ fn named<T: Copy>(what: &str, rows: &[(&str, T)], name: &str) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn ranges_of_servers_double_or_step() {
@@ -303,6 +326,17 @@ mod tests {
             ["disk", "none=cpu:1ms", "disk=cpu", "disk=cpu:1", "disk=x:1ms", "disk=cacheable:2"]
         {
             assert!(demand(text, None).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_disk_is_what_the_command_line_says() {
+        let ms = Duration::from_millis;
+        let found = disk("first:4ms,page:1ms").unwrap();
+        assert_eq!(found, model::DiskCost { first: ms(4), page: ms(1), again: Duration::ZERO });
+        assert_eq!(found.read(8 * 1024), ms(6), "an access and two pages");
+        for text in ["", "4ms", "first", "first:4", "seek:4ms"] {
+            assert!(disk(text).is_err(), "{text}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::cell::Cell;
 use super::study::Study;
 use super::words::{self, count, figure, ms, percent};
+use model::DiskCost;
 use sim::replay::{Pace, Strain, Times};
 use sim::stats::Estimate;
 use std::fmt::Write;
@@ -108,6 +109,7 @@ pub(super) fn setting(study: &Study) -> Vec<String> {
         }
     });
     lines.push(costs(study));
+    lines.extend(study.caveats().into_iter().map(str::to_owned));
     if survey.late > 0 {
         lines.push(format!(
             "{} requests were logged much later than they came, and are played late.",
@@ -132,7 +134,12 @@ fn costs(study: &Study) -> String {
                 span,
             );
             let miss = study.costs.miss.map_or_else(
-                || "28 ms and more by the disk's formula of LARD's paper".to_owned(),
+                || match study.costs.disk {
+                    DiskCost::ASPLOS => {
+                        "28 ms and more by the disk's formula of LARD's paper".to_owned()
+                    }
+                    disk => format!("{} and more by the disk given", span(disk.read(0))),
+                },
                 span,
             );
             format!("A request takes {hit} of the CPU, a miss {miss}")

@@ -45,7 +45,10 @@ fn stream() -> Vec<Demand> {
             reply_bytes: sizes[target],
             cpu_ns: 1_000_000,
             disk_ns: 5_000_000,
+            wait_ns: 0,
+            miss_wait_ns: 0,
             cacheable: 1.0,
+            judged: false,
             class: Class::STATIC,
         }
     };

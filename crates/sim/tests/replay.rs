@@ -40,7 +40,10 @@ fn demand(at_ns: u64, target: u32, size_bytes: u64) -> Demand {
         reply_bytes: size_bytes,
         cpu_ns: MS / 2,
         disk_ns: 10 * MS,
+        wait_ns: 0,
+        miss_wait_ns: 0,
         cacheable: 1.0,
+        judged: false,
         class: Class::STATIC,
     }
 }

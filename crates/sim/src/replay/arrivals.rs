@@ -64,7 +64,10 @@ mod tests {
             reply_bytes: 1,
             cpu_ns: 1,
             disk_ns: 1,
+            wait_ns: 0,
+            miss_wait_ns: 0,
             cacheable: 1.0,
+            judged: false,
             class: Class::STATIC,
         };
         seconds.iter().map(demand).collect()

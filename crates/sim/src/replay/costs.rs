@@ -26,8 +26,11 @@ pub struct Logged {
     pub size_bytes: u64,
     /// Bytes of the reply.
     pub reply_bytes: u64,
-    /// How long the logged server took, where the log says.
+    /// How long it took, where the log says.
     pub took: Option<Duration>,
+    /// Whether that is till the client had everything, rather than what the server took: then the
+    /// client's network is in it, and nobody knows how much of it.
+    pub till_sent: bool,
     /// Whether the logged server's cache had it, where the log says.
     pub hit: Option<bool>,
 }
@@ -53,6 +56,12 @@ pub enum Times {
     /// a hit, its own time is the CPU's, and a miss takes what misses typically take beyond that.
     /// Any other reply takes the CPU for its own time. Logged times have the queues of the logged
     /// servers in them, so what they give is an estimate from above.
+    ///
+    /// Where only the time till the client had everything is known, nothing takes the CPU for
+    /// longer than a hit typically does, and the rest is a wait that keeps no server from other
+    /// work: a slow client would else be a busy server.
+    ///
+    /// What the user says goes before: the time of hits, of misses, and of whole classes.
     Logged {
         /// What a hit typically takes: the median of the log's hits, or, if it does not tell hits
         /// from misses, the time that one in ten replies stayed below.
@@ -75,6 +84,8 @@ pub struct Costs {
     pub miss: Option<Duration>,
     /// What classes ask for beyond.
     pub services: Services,
+    /// Classes of which the user said what they cost: the log's own times do not count for them.
+    pub stated: Vec<Class>,
     /// Whether the log's own times replace all that.
     pub times: Times,
 }
@@ -84,26 +95,25 @@ impl Costs {
     pub fn demand(&self, logged: &Logged) -> Demand {
         let service = self.services.of(logged.class);
         let is_target = logged.reply == Reply::Target;
-        let (cpu, disk) = match (self.times, logged.took) {
-            (Times::Logged { hit, miss }, Some(took)) => {
-                let hit = self.hit.unwrap_or(hit);
-                let (cpu, rest) = match logged.hit {
-                    _ if !is_target => (took, Duration::ZERO),
-                    Some(true) => (took, miss.saturating_sub(took)),
-                    _ => (took.min(hit), took.saturating_sub(hit)),
-                };
-                (cpu, if is_target { self.miss.unwrap_or(rest) } else { rest })
+        let needs = match (self.times, logged.took) {
+            (Times::Logged { hit, miss }, _) if self.stated.contains(&logged.class) => {
+                let own = self.hit.unwrap_or(hit);
+                self.stated(logged, own, self.miss.unwrap_or(miss.saturating_sub(hit)))
             }
+            (Times::Logged { hit, miss }, Some(took)) => self.timed(logged, took, (hit, miss)),
             (Times::Logged { hit, miss }, None) => {
-                let (hit, miss) = (self.hit.unwrap_or(hit), self.miss.unwrap_or(miss));
-                (hit, if is_target { miss.saturating_sub(hit) } else { Duration::ZERO })
+                let cpu = self.hit.unwrap_or(hit);
+                let rest = self.miss.unwrap_or(miss.saturating_sub(hit));
+                Needs {
+                    cpu,
+                    disk: if is_target { rest } else { Duration::ZERO },
+                    ..Needs::default()
+                }
             }
             (Times::Costs, _) => {
                 let own = self.hit.unwrap_or_else(|| self.cpu.exchange(logged.reply_bytes));
-                let cpu = own.saturating_add(service.compute(logged.reply_bytes));
                 let read = self.miss.unwrap_or_else(|| self.disk.read(logged.size_bytes));
-                let read = if is_target && service.reads { read } else { Duration::ZERO };
-                (cpu, read.saturating_add(service.disk))
+                self.stated(logged, own, read)
             }
         };
         Demand {
@@ -112,12 +122,63 @@ impl Costs {
             client: logged.client,
             size_bytes: logged.size_bytes,
             reply_bytes: logged.reply_bytes,
-            cpu_ns: nanoseconds(cpu),
-            disk_ns: nanoseconds(disk),
+            cpu_ns: nanoseconds(needs.cpu),
+            disk_ns: nanoseconds(needs.disk),
+            wait_ns: nanoseconds(needs.wait),
+            miss_wait_ns: nanoseconds(needs.miss_wait),
             cacheable: if is_target { service.cacheable as f32 } else { 0.0 },
+            judged: logged.hit.is_some(),
             class: logged.class,
         }
     }
+
+    /// The needs of a request by its class, for which a file takes `own` of the CPU and `read` of
+    /// the disk.
+    fn stated(&self, logged: &Logged, own: Duration, read: Duration) -> Needs {
+        let service = self.services.of(logged.class);
+        let reads = logged.reply == Reply::Target && service.reads;
+        let read = if reads { read } else { Duration::ZERO };
+        Needs {
+            cpu: own.saturating_add(service.compute(logged.reply_bytes)),
+            disk: read.saturating_add(service.disk),
+            ..Needs::default()
+        }
+    }
+
+    /// The needs of a request that took so long in the log, of whose hits and misses it is known
+    /// what they typically take.
+    fn timed(&self, logged: &Logged, took: Duration, (hit, miss): (Duration, Duration)) -> Needs {
+        let is_target = logged.reply == Reply::Target;
+        let was_hit = is_target && logged.hit == Some(true);
+        let whole = !logged.till_sent && (was_hit || !is_target);
+        let own = if whole { took } else { took.min(hit) };
+        let rest = took.saturating_sub(own);
+        let mut needs = Needs { cpu: self.hit.unwrap_or(own), ..Needs::default() };
+        if was_hit {
+            needs.disk = miss.saturating_sub(if whole { took } else { hit });
+            needs.wait = rest;
+        } else if is_target {
+            needs.disk = took.saturating_sub(self.hit.unwrap_or(own));
+        } else {
+            needs.wait = rest;
+        }
+        if logged.till_sent {
+            (needs.miss_wait, needs.disk) = (needs.disk, Duration::ZERO);
+        }
+        if let (Some(miss), true) = (self.miss, is_target) {
+            (needs.miss_wait, needs.disk) = (Duration::ZERO, miss);
+        }
+        needs
+    }
+}
+
+/// What a request needs, see [`Demand`].
+#[derive(Default)]
+struct Needs {
+    cpu: Duration,
+    disk: Duration,
+    wait: Duration,
+    miss_wait: Duration,
 }
 
 fn nanoseconds(span: Duration) -> u64 {
@@ -175,12 +236,21 @@ impl Teacher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Service;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn costs(times: Times) -> Costs {
         let (cpu, disk) = (CpuCost::ASPLOS, DiskCost::ASPLOS);
-        Costs { cpu, disk, hit: None, miss: None, services: Services::default(), times }
+        Costs {
+            cpu,
+            disk,
+            hit: None,
+            miss: None,
+            services: Services::default(),
+            stated: Vec::new(),
+            times,
+        }
     }
 
     fn logged(took: Option<Duration>, hit: Option<bool>) -> Logged {
@@ -193,6 +263,7 @@ mod tests {
             size_bytes: 8 * 1024,
             reply_bytes: 8 * 1024,
             took,
+            till_sent: false,
             hit,
         }
     }
@@ -231,6 +302,45 @@ mod tests {
         }
         let post = Logged { reply: Reply::Other, ..logged(Some(MS(50)), None) };
         assert_eq!(ms(&costs, &post), (50.0, 0.0));
+    }
+
+    #[test]
+    fn what_the_user_says_goes_before_the_log() {
+        let mut costs = costs(Times::Logged { hit: MS(2), miss: MS(30) });
+        (costs.hit, costs.miss) = (Some(MS(7)), Some(MS(70)));
+        for hit in [None, Some(true), Some(false)] {
+            for took in [None, Some(MS(1)), Some(MS(50))] {
+                assert_eq!(ms(&costs, &logged(took, hit)), (7.0, 70.0), "{took:?}, {hit:?}");
+            }
+        }
+        costs.miss = None;
+        assert_eq!(ms(&costs, &logged(Some(MS(50)), None)), (7.0, 43.0), "together its own time");
+        let post = Logged { reply: Reply::Other, ..logged(Some(MS(50)), None) };
+        assert_eq!(ms(&costs, &post), (7.0, 0.0), "every request takes that of the CPU");
+        costs.hit = None;
+        let query = Logged { class: Class::CPU, ..logged(Some(MS(50)), None) };
+        assert_eq!(ms(&costs, &query), (2.0, 48.0), "nothing is said of it");
+        costs.stated = vec![Class::CPU];
+        let service = Service { cpu: MS(20), disk: MS(4), reads: false, ..Service::STATIC };
+        costs.services.set(Class::CPU, service);
+        assert_eq!(ms(&costs, &query), (22.0, 4.0), "beyond what a hit takes");
+    }
+
+    #[test]
+    fn a_time_till_the_client_had_everything_keeps_no_server_busy() {
+        let mut costs = costs(Times::Logged { hit: MS(2), miss: MS(30) });
+        let slow = |hit| Logged { till_sent: true, ..logged(Some(MS(900)), hit) };
+        let needs = |costs: &Costs, logged: &Logged| {
+            let found = costs.demand(logged);
+            let all = [found.cpu_ns, found.disk_ns, found.wait_ns, found.miss_wait_ns];
+            all.map(|ns| ns as f64 / 1e6)
+        };
+        assert_eq!(needs(&costs, &slow(None)), [2.0, 0.0, 0.0, 898.0]);
+        assert_eq!(needs(&costs, &slow(Some(true))), [2.0, 0.0, 898.0, 28.0], "the client's wait");
+        let post = Logged { reply: Reply::Other, ..slow(None) };
+        assert_eq!(needs(&costs, &post), [2.0, 0.0, 898.0, 0.0]);
+        costs.miss = Some(MS(20));
+        assert_eq!(needs(&costs, &slow(None)), [2.0, 20.0, 0.0, 0.0], "known to be the disk's");
     }
 
     #[test]

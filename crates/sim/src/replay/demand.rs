@@ -19,8 +19,15 @@ pub struct Demand {
     pub cpu_ns: u64,
     /// What it takes of the disk unless the cache has it, in nanoseconds.
     pub disk_ns: u64,
+    /// What the client waits for beyond, hit or miss, while the server can do other work, in
+    /// nanoseconds.
+    pub wait_ns: u64,
+    /// The same, unless the cache has the target.
+    pub miss_wait_ns: u64,
     /// The probability that the cache may give and keep the reply, 0 to 1.
     pub cacheable: f32,
+    /// Whether the log says if the logged server's cache had it.
+    pub judged: bool,
     /// Which resource it leans on.
     pub class: Class,
 }

@@ -49,6 +49,12 @@ impl Lanes {
     }
 }
 
+/// So many nanoseconds after `at`, no later than [`Instant::NEVER`].
+#[inline]
+pub(crate) fn after(at: Instant, span_ns: u64) -> Instant {
+    at.plus(Duration::from_nanos(span_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

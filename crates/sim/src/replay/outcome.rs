@@ -19,6 +19,10 @@ pub struct Outcome {
     pub cacheable: u64,
     /// Requests answered from a cache.
     pub hits: u64,
+    /// Requests of which the log says whether its own cache had the target.
+    pub judged: u64,
+    /// Of these, answered from a cache here.
+    pub judged_hits: u64,
     /// Requests answered by a read that another one's miss had begun.
     pub coalesced: u64,
     /// Requests whose target was read for the cache.
@@ -107,10 +111,23 @@ impl Outcome {
         if mean > 0.0 { most / mean } else { 1.0 }
     }
 
+    /// Share of the requests that the log judges that were answered from a cache here: what
+    /// compares with the log's own share. 0 of none.
+    pub fn judged_hit_ratio(&self) -> f64 {
+        self.judged_hits as f64 / self.judged.max(1) as f64
+    }
+
     /// The work given to the busiest CPU or disk, in parts of what it can do while requests arrive.
+    /// Where those wait for answers, or all come at once, in parts of what it can do till the last
+    /// answer.
     pub fn work(&self) -> f64 {
         let most = self.servers.iter().map(|server| server.cpu.max(server.disk)).max();
-        most.unwrap_or_default().as_secs_f64() / self.arrivals_span.as_secs_f64().max(1e-9)
+        let span = if self.closed || self.arrivals_span.is_zero() {
+            self.span
+        } else {
+            self.arrivals_span
+        };
+        most.unwrap_or_default().as_secs_f64() / span.as_secs_f64().max(1e-9)
     }
 
     /// Requests per second at which the busiest CPU or disk would have no rest, if the policy went
@@ -125,7 +142,7 @@ impl Outcome {
 
     /// Whether the servers could do what came.
     pub fn strain(&self) -> Strain {
-        if self.closed {
+        if self.closed || self.requests < 2 {
             return Strain::None;
         }
         let asked = (self.requests + self.refused).max(1) as f64;

@@ -1,9 +1,11 @@
 //! One run: the desk of the switch, asked for each request of the log, over servers on paper.
 
+mod steps;
+
 use super::arrivals::Arrivals;
 use super::copies::Copies;
 use super::holders::Holders;
-use super::server::Server;
+use super::server::{Next, Server};
 use super::slices::Slices;
 use super::{Demand, Histogram, Outcome, Pace, ServerOutcome, Setup};
 use core::time::Duration;
@@ -25,13 +27,24 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 const ARRIVALS_SALT: u64 = 0x6172_7269_7661_6c73;
 const REPLIES_SALT: u64 = 0x7265_706c_6965_7321;
 
+/// Policies that read how many requests a server has, or how many of them at its disk, from its
+/// report. On paper nothing prevents these from being true when they are read, while utilisation is
+/// a mean over a period by its nature. A test shows that the list is complete.
+const READ_QUEUES: [&str; 3] = ["wrr-num", "lard-ext", "prequal"];
+
 /// A request that is being served.
 #[derive(Debug)]
 struct Open {
     ticket: Ticket,
+    /// Whether it uses the disk.
     disk: bool,
     /// Whether it reads its target for the cache.
     reads: bool,
+    /// How long it will use the disk, as long as it has not entered it.
+    disk_ns: u64,
+    /// What it waits for after that, and after the read that it does or has joined.
+    miss_wait_ns: u64,
+    wait_ns: u64,
 }
 
 /// A cluster that is being played a log.
@@ -39,9 +52,14 @@ pub struct Run {
     desk: Desk,
     servers: Vec<Server>,
     pace: Pace,
+    /// Whether entering the disk is an event.
+    stepped: bool,
+    /// Whether servers report their queues whenever they change.
+    timely: bool,
     /// Requests served at once.
     open_max: usize,
     open: Slab<Open>,
+    /// When requests enter the disk, or end.
     ends: Calendar<u32>,
     arrivals: Arrivals,
     times: Vec<Instant>,
@@ -63,6 +81,8 @@ struct Totals {
     requests: u64,
     refused: u64,
     cacheable: u64,
+    judged: u64,
+    judged_hits: u64,
     coalesced: u64,
     misses: u64,
     reply_bytes: u64,
@@ -73,19 +93,27 @@ struct Totals {
 impl Run {
     /// The cluster of `setup`, caches cold, before the first request.
     pub fn new(setup: &Setup) -> Self {
+        let timely = READ_QUEUES.contains(&setup.policy.name);
+        // A queue at the disk is exact only where entering it is an event.
+        Self::with(setup, timely || setup.cores > 1, timely)
+    }
+
+    fn with(setup: &Setup, stepped: bool, timely: bool) -> Self {
         let policy = (setup.policy.build)(&setup.params);
         let mut desk = Desk::new(policy, Cluster::new(0.0), setup.seed);
         for number in 1..=setup.servers.max(1) {
             let spec = Spec { name: format!("s{number}").into(), weight: 1, capacity: None };
             desk.join(spec, State::Up, Instant::ZERO).expect("a cluster has 65,536 slots");
         }
-        let servers = vec![Server::new(setup); desk.cluster().usable().len()];
+        let servers = vec![Server::new(setup, stepped); desk.cluster().usable().len()];
         let speed = if let Pace::Open { speed } = setup.pace { speed } else { 1.0 };
         Self {
             open_max: open_max(setup.pace, desk.cluster()),
             desk,
             servers,
             pace: setup.pace,
+            stepped,
+            timely,
             open: Slab::default(),
             ends: Calendar::default(),
             arrivals: Arrivals::new(setup.seed ^ ARRIVALS_SALT, setup.grain, speed),
@@ -135,8 +163,8 @@ impl Run {
     /// When a request was begun and not ended: that would be a mistake in here.
     pub fn finish(mut self, hot: &[u32]) -> Outcome {
         let arrived_last = self.now;
-        self.end_slice();
         while self.end_next(Instant::NEVER) {}
+        self.end_slice(arrived_last);
         let homes = hot.iter().map(|target| self.homes(*target)).collect();
         let first = self.first.unwrap_or_default();
         let end = self.now;
@@ -160,6 +188,8 @@ impl Run {
             span: end.since(first),
             arrivals_span: arrived_last.since(first),
             cacheable: self.totals.cacheable,
+            judged: self.totals.judged,
+            judged_hits: self.totals.judged_hits,
             hits: servers.iter().map(|server| server.hits).sum(),
             coalesced: self.totals.coalesced,
             misses: self.totals.misses,
@@ -214,46 +244,86 @@ impl Run {
         for gone in self.evicted.drain(..) {
             self.copies.remove(gone.0 as u32);
         }
+        self.count(demand, visit.source, cacheable);
         let reads = visit.source == Source::Miss;
-        let id = self.open.insert(Open { ticket, disk: visit.disk, reads });
-        self.ends.enter(visit.done, id);
-        self.count(demand, visit.source, cacheable, visit.done.0 - now.0);
+        let entering = matches!(visit.next, Next::Disk(_));
+        let id = self.open.insert(Open {
+            ticket,
+            disk: visit.disk,
+            reads,
+            disk_ns: if entering { demand.disk_ns } else { 0 },
+            miss_wait_ns: demand.miss_wait_ns,
+            wait_ns: demand.wait_ns,
+        });
+        match visit.next {
+            Next::Done(done) => {
+                self.ends.enter(done, id);
+                self.timed(answer.server, done.0 - now.0);
+            }
+            Next::Disk(computed) => self.ends.enter(computed, id),
+            Next::Read(computed) => {
+                self.servers[answer.server.index()].wait(request.target, id, computed);
+            }
+        }
+        if self.timely {
+            self.report_queues(answer.server);
+        }
     }
 
     #[inline]
-    fn count(&mut self, demand: &Demand, source: Source, cacheable: bool, latency_ns: u64) {
+    fn count(&mut self, demand: &Demand, source: Source, cacheable: bool) {
         let (totals, hit) = (&mut self.totals, source == Source::Hit);
         totals.requests += 1;
         totals.cacheable += u64::from(cacheable);
+        totals.judged += u64::from(demand.judged);
+        totals.judged_hits += u64::from(demand.judged && hit);
         totals.coalesced += u64::from(source == Source::Coalesced);
         totals.misses += u64::from(source == Source::Miss);
-        totals.reply_bytes += demand.reply_bytes;
-        totals.hit_bytes += if hit { demand.reply_bytes } else { 0 };
-        self.latency.count(latency_ns);
-        if self.slices.count(hit, latency_ns) {
-            self.end_slice();
+        totals.reply_bytes = totals.reply_bytes.saturating_add(demand.reply_bytes);
+        if hit {
+            totals.hit_bytes = totals.hit_bytes.saturating_add(demand.reply_bytes);
+        }
+        if self.slices.count(hit) {
+            self.end_slice(self.now);
         }
     }
 
-    /// Ends the request that is answered next, if that is by `limit`.
+    /// Counts how long a request takes, as soon as that is known.
+    #[inline]
+    fn timed(&mut self, server: ServerId, latency_ns: u64) {
+        self.latency.count(latency_ns);
+        self.slices.timed(latency_ns);
+        self.servers[server.index()].timed(latency_ns);
+    }
+
+    /// Does what is next, if that is due by `limit`.
     #[inline]
     fn end_next(&mut self, limit: Instant) -> bool {
         let Some((at, id)) = self.ends.pop(limit) else { return false };
-        let open = self.open.remove(id).expect("a request ends once");
         self.now = at;
+        if self.stepped && self.enter_disk(id) {
+            return true;
+        }
+        let open = self.open.remove(id).expect("a request ends once");
+        let (server, target) = (open.ticket.server, open.ticket.request.target);
         if open.disk {
-            let read = open.reads.then_some(open.ticket.request.target);
-            self.servers[open.ticket.server.index()].disk_done(read);
+            self.servers[server.index()].disk_done();
+        }
+        if open.reads {
+            self.servers[server.index()].read_done(target);
         }
         let took = at.since(open.ticket.request.at);
         self.desk.finish(open.ticket, policy::Outcome { at, ok: true, first_byte: Some(took) });
+        if self.timely {
+            self.report_queues(server);
+        }
         true
     }
 
-    fn end_slice(&mut self) {
+    fn end_slice(&mut self, now: Instant) {
         let stations = self.servers.iter();
         let given = stations.flat_map(|server| [server.cpu.given(), server.disk.given()]);
-        self.slices.end(self.now, given);
+        self.slices.end(now, given);
     }
 
     #[cold]
@@ -262,8 +332,7 @@ impl Run {
         self.report_due = now.plus(REPORT_PERIOD);
         for (at, server) in self.servers.iter_mut().enumerate() {
             let id = ServerId(at as u16);
-            let load = self.desk.cluster().load(id);
-            let active = u32::try_from(load.0 / Load::ONE.0).unwrap_or(u32::MAX);
+            let active = active(self.desk.cluster().load(id));
             let report = server.report(now, active);
             self.desk.report(id, report);
         }
@@ -275,6 +344,11 @@ impl Run {
         let servers = self.servers.iter().enumerate();
         servers.filter(|(_, server)| has(server)).map(|(at, _)| at as u16).collect()
     }
+}
+
+/// A load in whole requests.
+fn active(load: Load) -> u32 {
+    u32::try_from(load.0 / Load::ONE.0).unwrap_or(u32::MAX)
 }
 
 /// How many requests are served at once, at most.

@@ -18,7 +18,7 @@ pub struct Slice {
     pub requests: u64,
     /// Of these, answered from a cache.
     pub hits: u64,
-    /// The latencies of all that were answered, summed.
+    /// The latencies that became known in it, summed: mostly those of its own requests.
     pub latency: Duration,
     /// How long it was.
     pub span: Duration,
@@ -82,20 +82,30 @@ impl Slices {
 
     /// Counts a request; true when the slice is full and [`Slices::end`] is due.
     #[inline]
-    pub(crate) fn count(&mut self, hit: bool, latency_ns: u64) -> bool {
+    pub(crate) fn count(&mut self, hit: bool) -> bool {
         self.now.requests += 1;
         self.now.hits += u64::from(hit);
-        self.latency_ns = self.latency_ns.saturating_add(latency_ns);
         self.now.requests >= self.requests
+    }
+
+    /// Counts a latency, as soon as it is known.
+    #[inline]
+    pub(crate) fn timed(&mut self, latency_ns: u64) {
+        self.latency_ns = self.latency_ns.saturating_add(latency_ns);
     }
 
     /// Ends the slice at `now`, when each station has been `given` so much work ever.
     pub(crate) fn end(&mut self, now: Instant, given: impl Iterator<Item = Duration>) {
+        let latency = Duration::from_nanos(std::mem::take(&mut self.latency_ns));
         if self.now.requests == 0 {
+            // What became known after the last request belongs to its slice.
+            if let Some(last) = self.done.last_mut() {
+                last.latency = last.latency.saturating_add(latency);
+            }
             return;
         }
         let mut slice = std::mem::take(&mut self.now);
-        slice.latency = Duration::from_nanos(std::mem::take(&mut self.latency_ns));
+        slice.latency = latency;
         slice.span = now.since(self.began);
         let mut most = Duration::ZERO;
         for (station, given) in given.enumerate() {
@@ -129,7 +139,8 @@ mod tests {
         let mut slices = Slices::new();
         let requests = 1_000_000_u64;
         for number in 0..requests {
-            if slices.count(number % 4 == 0, 1_000) {
+            slices.timed(1_000);
+            if slices.count(number % 4 == 0) {
                 let now = Instant(number * 1_000_000);
                 slices.end(now, [Duration::from_micros(number * 700)].into_iter());
             }
