@@ -92,9 +92,11 @@ impl Cell {
     }
 
     /// Whether the cluster does what the log asks for in every part of it with something to spare:
-    /// none keeps a CPU or disk busier than `share`.
-    pub fn holds(&self, share: f64) -> bool {
-        self.figures.strain == Strain::None && self.figures.peak <= share
+    /// none keeps a CPU or disk busier than `share`, nor does a rush within one make the p99 longer
+    /// than so many milliseconds.
+    pub fn holds(&self, share: f64, p99_ms: f64) -> bool {
+        let Figures { strain, peak, .. } = self.figures;
+        strain == Strain::None && peak <= share && self.figures.p99_ms.mean <= p99_ms
     }
 
     /// Whether the cluster cannot do what the log asks for.

@@ -193,3 +193,27 @@ fn the_interval_of_a_lead_has_the_truth_of_the_site_in_it() {
     assert!(covered >= 18, "{covered} of 20: {truth} {leads:?}");
     assert!(leads.iter().all(|[mean, low, _]| low > &(mean * 0.85)), "and tells something");
 }
+
+#[test]
+fn a_rush_too_short_for_a_part_is_seen_in_the_p99() {
+    let folder = folder();
+    // Two requests a second, and thirty more at once every 500 s: hardly any work, and long queues.
+    let mut text = String::new();
+    for second in 0..10_000_u64 {
+        let (hour, minute, rest) = (second / 3_600, second / 60 % 60, second % 60);
+        let count = if second % 500 == 250 { 32 } else { 2 };
+        for number in 0..count {
+            text += &format!(
+                "10.0.0.1 - - [17/May/2015:{hour:02}:{minute:02}:{rest:02} +0000] \
+                 \"GET /t/{number} HTTP/1.1\" 200 2000 \"-\" \"x\"\n"
+            );
+        }
+    }
+    let path = file(&folder, "rush.log", text);
+    let args = [&path, "--servers", "1,8", "--cache", "10KiB", "--policy", "wrr,random"];
+    let object = object(
+        &[&args.map(|arg| arg as &str)[..], &["--hit", "40ms", "--miss", "0ms", "--json"]].concat(),
+    );
+    let pieces = advice(&object);
+    assert!(pieces.iter().all(|(text, ..)| !text.contains("will do")), "{pieces:?}");
+}

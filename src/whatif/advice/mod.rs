@@ -31,6 +31,9 @@ const PARTS_MIN: f64 = 0.8;
 /// Below this share of what it can do the busiest server is idle, even in the busiest part.
 const IDLE: f64 = 0.1;
 
+/// A p99 so many times that of the quickest number of servers tells of a rush.
+const RUSH: f64 = 2.0;
+
 /// How busy a server may be in reasonable use.
 const BUSY: f64 = 0.7;
 
@@ -74,7 +77,8 @@ pub fn advice(study: &Study) -> Vec<Advice> {
         for &cache_bytes in &study.caches {
             let pairs = pairs(study, blind, aware, cache_bytes);
             let tried = || pairs.iter().filter(|pair| study.servers.contains(&pair.servers()));
-            let Some(shown) = tried().find(|pair| pair.servers() == 8).or(tried().last()) else {
+            let Some(shown) = tried().find(|pair| pair.servers() == 8).or(tried().next_back())
+            else {
                 continue;
             };
             found.push(lead(study, shown));
@@ -176,9 +180,8 @@ fn lead(study: &Study, shown: &Pair<'_>) -> Advice {
         format!("{aware} answers {mine} from caches where {blind} answers {others}")
     };
     let mut text = format!(
-        "With {} of {}, {hits}, and does {} times the {} of {blind}.",
-        servers(shown.servers()),
-        words::size(shown.aware.cache_bytes),
+        "{} {hits}, and does {} times the {} of {blind}.",
+        cluster(shown),
         times(shown.lead.mean),
         if study.closed() { "throughput" } else { "capacity" },
     );
@@ -199,6 +202,10 @@ fn lead(study: &Study, shown: &Pair<'_>) -> Advice {
     Advice { text, sure, because }
 }
 
+fn cluster(shown: &Pair<'_>) -> String {
+    format!("With {} of {},", servers(shown.servers()), words::size(shown.aware.cache_bytes))
+}
+
 /// What the better policy does for latency, with a confidence of its own.
 fn p99(study: &Study, shown: &Pair<'_>) -> Option<Advice> {
     if study.closed() || shown.blind.overloaded() || shown.aware.overloaded() {
@@ -207,10 +214,11 @@ fn p99(study: &Study, shown: &Pair<'_>) -> Option<Advice> {
     let (one, other) = (shown.aware.figures.p99_ms, shown.blind.figures.p99_ms);
     let (aware, blind) = (shown.aware.policy, shown.blind.policy);
     let (mine, others) = (words::ms(one.mean), words::ms(other.mean));
+    let cluster = cluster(shown);
     let mut text = if mine == others {
-        format!("The p99 of both is {mine}.")
+        format!("{cluster} the p99 of both {aware} and {blind} is {mine}.")
     } else {
-        format!("The p99 of {aware} is {mine} where that of {blind} is {others}.")
+        format!("{cluster} the p99 of {aware} is {mine} where that of {blind} is {others}.")
     };
     let passing = |cell: &Cell| matches!(cell.figures.strain, Strain::Passing(_));
     let passing = passing(shown.aware) || passing(shown.blind);
@@ -278,15 +286,45 @@ fn idle(study: &Study) -> Option<Advice> {
     }
     let faster = speed * BUSY / most;
     let digits = 10_f64.powf(faster.log10().floor());
+    let rush = study.cells.iter().filter_map(|cell| {
+        let least = study.counts(cell.cache_bytes).into_iter();
+        let least = least.filter_map(|servers| study.cell(cell.policy, servers, cell.cache_bytes));
+        let least = least.min_by(|one, other| p99_ms(one).total_cmp(&p99_ms(other)))?;
+        Some((cell, least, p99_ms(cell) / p99_ms(least).max(1e-9)))
+    });
+    let rush = rush.max_by(|one, other| one.2.total_cmp(&other.2));
+    let rush = rush.filter(|(.., ratio)| *ratio > RUSH);
+    let then = if let Some((cell, least, _)) = rush {
+        format!(
+            "yet requests that come together wait for each other: the p99 of {} is {} with {} of \
+             {} and {} with {}",
+            cell.policy,
+            words::ms(p99_ms(cell)),
+            servers(cell.servers),
+            words::size(cell.cache_bytes),
+            words::ms(p99_ms(least)),
+            servers(least.servers),
+        )
+    } else if study.servers.len() > 1 {
+        "and more servers make no p99 much shorter, so that any of these clusters will do; what \
+         differs is how often a miss is waited for"
+            .to_owned()
+    } else {
+        "so that latencies tell of misses, and of requests that come together".to_owned()
+    };
     Some(Advice {
         text: format!(
             "At this rate even the busiest CPU or disk has work for {} of the time in the busiest \
-             part of the log, so that any of these clusters will do; what differs is how often a \
-             miss is waited for. To see what they can take, ask with --speed {} or --closed.",
+             part of the log, {then}. To see what the clusters can take, ask with --speed {} or \
+             --closed.",
             percent(most),
             (faster / digits).floor() * digits
         ),
-        sure: Sure::Sure,
+        sure: if study.survey.requests < MANY { Sure::Likely } else { Sure::Sure },
         because: "measured in every run, in each part of the log".to_owned(),
     })
+}
+
+fn p99_ms(cell: &Cell) -> f64 {
+    cell.figures.p99_ms.mean
 }
