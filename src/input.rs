@@ -10,12 +10,21 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use workload::LINE_BYTES_MAX;
 
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Bytes of text from which the format is found out.
-const SAMPLE_BYTES: u64 = 1 << 16;
+/// Bytes of text from which the format is found out, lines that are too long to be read not
+/// counted.
+const SAMPLE_BYTES: usize = 1 << 16;
+
+/// Bytes of such lines that are passed over for a sample at most: a file of one line that never
+/// ends is no log.
+const PASSED_BYTES_MAX: usize = 1 << 26;
+
+/// Bytes of a line that a sample keeps: as many as show that it is too long.
+const KEPT_BYTES_MAX: usize = LINE_BYTES_MAX + 2;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -80,15 +89,27 @@ impl Input {
         Ok(Self { reader, read, total_bytes })
     }
 
-    /// The beginning of the text, which stays to be read.
+    /// The beginning of the text in whole lines, which stay to be read; of a line that is too long
+    /// to be read, its beginning.
     ///
     /// # Errors
-    /// Those of the system, and what is packed and damaged.
+    /// Those of the system, and what is packed and damaged, when there is nothing before it; else
+    /// it comes behind what is.
     pub fn sample(&mut self) -> io::Result<Vec<u8>> {
         let mut reader = std::mem::replace(&mut self.reader, Box::new(io::empty()));
         let mut sample = Vec::new();
-        reader.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
-        self.reader = Box::new(Cursor::new(sample.clone()).chain(reader));
+        let broken = fill(&mut reader, &mut sample).err();
+        if sample.is_empty()
+            && let Some(error) = broken
+        {
+            return Err(error);
+        }
+        let rest: Box<dyn Read + Send> = match broken {
+            Some(error) => Box::new(Broken(Some(error))),
+            None => Box::new(reader),
+        };
+        let text = Cursor::new(sample.clone()).chain(rest);
+        self.reader = Box::new(BufReader::with_capacity(BUFFER_BYTES, text));
         Ok(sample)
     }
 
@@ -106,6 +127,53 @@ impl Input {
     pub const fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }
+}
+
+/// Fails as a reader before it did, and is then at its end.
+struct Broken(Option<io::Error>);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Reads lines until there is a sample of them.
+fn fill(reader: &mut dyn BufRead, sample: &mut Vec<u8>) -> io::Result<()> {
+    let (mut useful, mut passed) = (0, 0);
+    while useful < SAMPLE_BYTES && passed < PASSED_BYTES_MAX {
+        let mut kept = Read::take(&mut *reader, KEPT_BYTES_MAX as u64);
+        let length = kept.read_until(b'\n', sample)?;
+        if length == 0 {
+            break;
+        }
+        if length < KEPT_BYTES_MAX {
+            useful += length;
+            continue;
+        }
+        passed += length;
+        if !sample.ends_with(b"\n") {
+            passed += pass_line(reader)?;
+            sample.push(b'\n');
+        }
+    }
+    Ok(())
+}
+
+/// Reads to behind the next line end, or as far as a sample goes; gives the bytes.
+fn pass_line(reader: &mut dyn BufRead) -> io::Result<usize> {
+    let mut passed = 0;
+    while passed < PASSED_BYTES_MAX {
+        let buffer = reader.fill_buf()?;
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let length = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(length);
+        passed += length;
+        if end.is_some() || length == 0 {
+            break;
+        }
+    }
+    Ok(passed)
 }
 
 #[cfg(test)]
@@ -154,7 +222,9 @@ mod tests {
         ];
         for bytes in pieces {
             let mut input = open(&bytes);
-            assert_eq!(input.sample().expect("it can be read"), log[..SAMPLE_BYTES as usize]);
+            let sample = input.sample().expect("it can be read");
+            assert!(sample.len() >= SAMPLE_BYTES && sample.ends_with(b"\n"), "whole lines");
+            assert!(log.starts_with(&sample));
             assert_eq!(text(&mut input).expect("it can be read"), log, "the sample stays in it");
             assert_eq!(input.bytes_read(), bytes.len() as u64);
             assert_eq!(input.total_bytes(), Some(bytes.len() as u64));
@@ -178,6 +248,38 @@ mod tests {
         for packed in [gzip(&log), zstd(&log)] {
             let mut input = open(&packed[..packed.len() / 2]);
             assert!(text(&mut input).is_err(), "half of it is not all of it");
+        }
+    }
+
+    #[test]
+    fn a_cut_log_gives_its_beginning_and_then_the_error() {
+        let log = log();
+        let packed = gzip(&log);
+        let mut input = open(&packed[..packed.len() / 2]);
+        let sample = input.sample().expect("its beginning is whole");
+        let mut found = Vec::new();
+        let error = input.reader().read_to_end(&mut found).expect_err("half of it is missing");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert!(found.starts_with(&sample) && log.starts_with(&found));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_hides_no_other() {
+        let line = |length: usize| [vec![b'y'; length], b"\n".to_vec()].concat();
+        for length in [LINE_BYTES_MAX + 1, LINE_BYTES_MAX + 2, 3 * BUFFER_BYTES] {
+            let bytes = [line(length), log()].concat();
+            let mut input = open(&bytes);
+            let sample = input.sample().expect("it can be read");
+            let seen = String::from_utf8_lossy(&sample).contains("\nline 9\n");
+            assert!(seen, "{length}");
+            let text = text(&mut input).expect("it can be read");
+            assert!(text.starts_with(&sample) && text.ends_with(b"line 19999\n"));
+            let first = text.split(|&byte| byte == b'\n').next().map_or(0, <[u8]>::len);
+            assert_eq!(
+                first,
+                length.min(KEPT_BYTES_MAX),
+                "{length}: enough to be seen as too long"
+            );
         }
     }
 

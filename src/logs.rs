@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use workload::{FORMATS, Guess, Parse, Pattern, Reader, Record, Tally, detect, format};
 
-/// How sure a format must be, 0 to 1, to be taken without being named.
+/// How sure a format is, 0 to 1, of which no more is to be said than that.
 const SURE_MIN: f64 = 0.5;
 
 /// Records from one look at the progress to the next.
@@ -82,13 +82,25 @@ impl Log {
             }
         });
         bar.finish_and_clear();
-        read.with_context(|| format!("cannot read {name}"))?;
         outcome?;
         let tally = reader.finish();
-        tally.usable().map_err(|error| Unfit::Log(format!("{name}: {error}")))?;
+        if let Err(error) = read {
+            report(&name, &tally);
+            return Err(broken(&name, &tally, error));
+        }
+        tally.usable().map_err(|error| Unfit::Log(format!("{name}: {error}{CURE}")))?;
         report(&name, &tally);
         Ok(tally)
     }
+}
+
+/// What helps when the format may be another.
+pub(crate) const CURE: &str = "; if it is in another format, name that by --format";
+
+/// That a log broke off, and behind what.
+pub(crate) fn broken(name: &str, tally: &Tally, error: io::Error) -> anyhow::Error {
+    let behind = format!("behind {} lines, {} of them requests", tally.lines, tally.records);
+    anyhow::Error::from(error).context(format!("cannot read {name} {behind}"))
 }
 
 /// A parser for the format with this name, or written down as a pattern.
@@ -117,7 +129,8 @@ pub(crate) fn found_out(name: &str, sample: &[u8]) -> Result<(Guess, String), Un
     if sample.trim_ascii().is_empty() {
         return Err(Unfit::Log(format!("{name}: there is nothing in it")));
     }
-    if let Some(guess) = detect(sample).filter(|guess| guess.confidence >= SURE_MIN) {
+    // A format that fits few lines is better than none: the others are counted as bad.
+    if let Some(guess) = detect(sample) {
         let word = as_read(name, &guess);
         return Ok((guess, word));
     }
@@ -133,7 +146,15 @@ pub(crate) fn found_out(name: &str, sample: &[u8]) -> Result<(Guess, String), Un
 /// What was found out of a log, with its first request as it was understood.
 fn as_read(name: &str, guess: &Guess) -> String {
     let (sure, format) = (guess.confidence * 100.0, guess.format.name);
-    let mut word = format!("{name}: read as {format} ({sure:.0} % sure)");
+    let mut word = format!("{name}: read as {format} ({sure:.0} % sure");
+    if guess.confidence < SURE_MIN {
+        let Guess { fitting, lines, .. } = guess;
+        let _ = write!(word, ", {fitting} of the first {lines} lines fit{CURE}");
+    }
+    word.push(')');
+    if let Some(doubt) = guess.doubt {
+        let _ = write!(word, "; {doubt}");
+    }
     let Some(first) = guess.first.first() else { return word };
     let _ = write!(word, "; its first request: {} asks", first.client);
     let _ = write!(word, " {} {}{}", first.method, first.site, first.url);

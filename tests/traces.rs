@@ -150,6 +150,53 @@ fn lines_that_are_no_requests_are_counted_and_shown() {
 }
 
 #[test]
+fn a_log_in_which_few_lines_are_requests_is_read_and_the_cure_told() {
+    let folder = folder();
+    let noise = "some app message\n".repeat(200);
+    let path = file(&folder, "a.log", format!("{LOG}{noise}"));
+    let output = baton(&["info", "--json", &path]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("4 of the first 100 lines fit") && said.contains("--format"), "{said}");
+    assert!(said.contains("200 of 204 lines are no requests"), "{said}");
+}
+
+#[test]
+fn a_first_line_that_never_seems_to_end_hides_no_request() {
+    let folder = folder();
+    let path = file(&folder, "a.log", format!("{}\n{LOG}", "y".repeat(300_000)));
+    let found = &info(&[&path])[0];
+    assert_eq!(found["requests"], 4);
+}
+
+#[test]
+fn of_a_packed_log_that_is_cut_the_beginning_is_described_and_then_the_error_told() {
+    let folder = folder();
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let lines = |from: u32| (from..from + 20_000).map(|at| LOG.replace("a.html", &at.to_string()));
+    encoder.write_all(lines(0).collect::<String>().as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    let path = file(&folder, "a.log.gz", &packed[..packed.len() / 2]);
+    let output = baton(&["info", "--json", &path]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("cannot read") && said.contains("of them requests"), "{said}");
+    let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let requests = found[0]["requests"].as_u64().unwrap();
+    assert!((20_000..60_000).contains(&requests), "{requests} of 80,000, about half");
+}
+
+#[test]
+fn what_a_trace_has_no_place_for_is_told() {
+    let folder = folder();
+    let timed = LOG.lines().map(|line| format!("{line} \"-\" \"-\" 0.250\n")).collect::<String>();
+    let (plain, timed) = (file(&folder, "a.log", LOG), file(&folder, "b.log", timed));
+    let said = |path: &str| String::from_utf8(baton(&["convert", path]).stderr).unwrap();
+    assert!(said(&timed).contains("says of times is not in"), "{}", said(&timed));
+    assert!(!said(&plain).contains("is not in"), "{}", said(&plain));
+}
+
+#[test]
 fn logs_become_one_trace_in_order_of_time() {
     let folder = folder();
     let early = LOG.replace("17/May", "16/May");

@@ -3,13 +3,16 @@
 use crate::exit::{self, Exit, Outcome, say};
 use crate::flags::Sim;
 use crate::logs::{Unfit, report};
-use crate::whatif::{self, Bar, Logs, Plan, Study, advice};
+use crate::whatif::{self, Bar, Logs, Plan, Sizes, Study, advice};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
 use std::thread;
+
+/// One request in so many that is for a target of unknown size is worth a word.
+const WARN_SHARE: u64 = 50;
 
 /// Plays the logs to every cluster that is asked for, and says what came of it.
 ///
@@ -58,7 +61,8 @@ fn compare(args: &Sim) -> Outcome {
             out.write_all(whatif::live(&study).as_bytes())?;
         }
     }
-    Ok(Exit::Done)
+    // What could be read is worth its answer; that it was not all is still an error.
+    logs.damage().map_or(Ok(Exit::Done), Err)
 }
 
 /// Says which lines were passed over, and why.
@@ -68,6 +72,25 @@ fn rejects(study: &Study) {
         say(format_args!(
             "{} requests were logged much later than they came, and are played late",
             study.survey.late
+        ));
+    }
+    let strays = study.survey.strays;
+    if strays > 0 {
+        say(format_args!(
+            "{strays} {} more than a day from all others (a broken clock?), so the log seems \
+             longer than it is: its mean rate means nothing, take such lines out",
+            if strays == 1 { "request is" } else { "requests are" }
+        ));
+    }
+    let Sizes { requests, partial, unknown } = study.survey.sizes;
+    if (partial + unknown) * WARN_SHARE > requests {
+        let percent = |count: u64| 100.0 * count as f64 / requests.max(1) as f64;
+        say(format_args!(
+            "sizes are guesses: {:.1} % of the requests are for targets of which the log has parts \
+             only (206), which are taken to be as large as the largest part; {:.1} % for targets of \
+             no known size, which take no room in a cache",
+            percent(partial),
+            percent(unknown)
         ));
     }
 }

@@ -10,13 +10,16 @@ use sim::replay::{Costs, Demand, Logged, Pace, Reply, Teacher, Times};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use workload::{Ask, Catalogue, Intake};
+use workload::{Ask, Catalogue, Intake, Sizing, grain};
 
 /// Demands of one stamp that are kept together at most, see `sim::replay::Run::feed`.
 const TOGETHER_MAX: usize = 1 << 18;
 
-/// Stamps that must differ before whole minutes are taken for a habit of the log.
-const STAMPS_MIN: usize = 20;
+/// From here on a gap in a log may be a broken clock, in microseconds.
+const GAP_US_MIN: i64 = 86_400_000_000;
+
+/// Requests between two such gaps that are no more than these have lost their way.
+const STRAYS_MAX: u64 = 3;
 
 /// What was learnt from the beginning of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +37,7 @@ pub struct Feeder {
     meanings: Meanings,
     /// Demands that wait for others of the same stamp.
     held: Vec<Demand>,
+    strays: Strays,
     /// What the log is, as far as it was read.
     pub survey: Survey,
 }
@@ -65,10 +69,11 @@ impl Feeder {
                 times => times,
             },
         };
-        let learnt = Learnt { grain: grain(sample), times };
+        let learnt = Learnt { grain: grain(sample.iter().map(|ask| ask.at_us)), times };
         let costs = Costs { times, ..plan.costs.clone() };
         let survey = Survey::default();
-        Ok((Self { costs, base_us, meanings, held: Vec::new(), survey }, learnt))
+        let (held, strays) = (Vec::new(), Strays::default());
+        Ok((Self { costs, base_us, meanings, held, strays, survey }, learnt))
     }
 
     /// The demands of the next asks, those held back before them first; the last ones are held back
@@ -78,6 +83,14 @@ impl Feeder {
             let (logged, url) = self.meanings.logged(ask, self.base_us, targets);
             self.survey.count(ask, logged.target, url, logged.size_bytes);
             self.held.push(self.costs.demand(&logged));
+            self.strays.note(ask.at_us);
+            if ask.counted() {
+                self.meanings.count(ask.target);
+            }
+        }
+        if end {
+            self.survey.sizes = self.meanings.sizes(targets);
+            self.survey.strays = self.strays.count(self.survey.requests);
         }
         let last = self.held.last().map_or(Instant::ZERO, |demand| demand.at);
         let mut whole = self.held.partition_point(|demand| demand.at < last);
@@ -88,15 +101,51 @@ impl Feeder {
     }
 }
 
-/// The finest unit of which every stamp is a whole number.
-fn grain(sample: &[Ask]) -> Duration {
-    let whole = |unit_us: i64| sample.iter().all(|ask| ask.at_us % unit_us == 0);
-    let mut stamps: Vec<i64> = sample.iter().map(|ask| ask.at_us).collect();
-    stamps.dedup();
-    let units_us = [60_000_000, 1_000_000, 1_000];
-    let skip = usize::from(stamps.len() < STAMPS_MIN);
-    let unit_us = units_us.into_iter().skip(skip).find(|unit_us| whole(*unit_us));
-    Duration::from_micros(unit_us.unwrap_or(0) as u64)
+/// What a log has of sizes, in requests that a cache may answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// All of them.
+    pub requests: u64,
+    /// Their target was sent in parts only: it is no smaller than the largest part.
+    pub partial: u64,
+    /// Nothing tells the size of their target, which is taken for nothing.
+    pub unknown: u64,
+}
+
+/// Finds requests far from all others: those of a broken clock.
+#[derive(Clone, Debug, Default)]
+struct Strays {
+    last_us: Option<i64>,
+    /// Requests since the last gap.
+    together: u64,
+    /// Requests that were alone between two gaps.
+    found: u64,
+}
+
+impl Strays {
+    /// Takes note of the next request, in order of time.
+    fn note(&mut self, at_us: i64) {
+        let gap = self.last_us.replace(at_us).is_some_and(|last| at_us - last > GAP_US_MIN);
+        if gap {
+            self.close();
+        }
+        self.together += 1;
+    }
+
+    /// What stands between two gaps, or a gap and an end of the log, is whole.
+    fn close(&mut self) {
+        if self.together <= STRAYS_MAX {
+            self.found += self.together;
+        }
+        self.together = 0;
+    }
+
+    /// How many of a log of so many `requests` have lost their way: none where that is its habit.
+    fn count(&self, requests: u64) -> u64 {
+        let mut all = self.clone();
+        all.close();
+        if all.found * 100 > requests { 0 } else { all.found }
+    }
 }
 
 /// What the URLs of the log mean to the rules: each is judged once.
@@ -108,6 +157,8 @@ struct Meanings {
     /// Numbers of targets, when rules make one target of several URLs.
     numbers: HashMap<TargetId, u32>,
     sizes: Vec<u64>,
+    /// Requests that a cache may answer, by the catalogue's number.
+    asked: Vec<u32>,
 }
 
 /// What a URL means.
@@ -129,7 +180,7 @@ impl Meanings {
         let size = &mut self.sizes[at];
         *size = (*size).max(targets.size(ask.target));
         let logged = Logged {
-            at: Instant((ask.at_us.saturating_sub(base_us)).max(0) as u64 * 1_000),
+            at: Instant((ask.at_us.saturating_sub(base_us).max(0) as u64).saturating_mul(1_000)),
             target: meaning.target,
             client: ask.client,
             class: meaning.class[usize::from(!ask.get())],
@@ -137,9 +188,34 @@ impl Meanings {
             size_bytes: *size,
             reply_bytes: ask.bytes.into(),
             took: ask.served().or(ask.took()),
+            till_sent: ask.served().is_none(),
             hit: ask.hit(),
         };
         (logged, ask.target)
+    }
+
+    /// Counts a request for a URL that a cache may answer.
+    fn count(&mut self, url: u32) {
+        let at = url as usize;
+        if at >= self.asked.len() {
+            self.asked.resize(at + 1, 0);
+        }
+        self.asked[at] = self.asked[at].saturating_add(1);
+    }
+
+    /// What is known of the sizes behind the requests so far.
+    fn sizes(&self, targets: &Catalogue) -> Sizes {
+        let mut sizes = Sizes::default();
+        for (number, requests) in (0..).zip(&self.asked) {
+            let requests = u64::from(*requests);
+            sizes.requests += requests;
+            match targets.sizing(number) {
+                Sizing::Whole(_) => {}
+                Sizing::Part(_) => sizes.partial += requests,
+                Sizing::Unknown => sizes.unknown += requests,
+            }
+        }
+        sizes
     }
 
     fn meaning(&mut self, url: u32, targets: &Catalogue) -> Meaning {
@@ -167,5 +243,26 @@ impl Meanings {
         let meaning = Meaning { target, class };
         self.known[at] = Some(meaning);
         meaning
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Strays among requests at these days.
+    fn strays(days: &[i64]) -> u64 {
+        let mut strays = Strays::default();
+        days.iter().for_each(|day| strays.note(day * 90_000_000_000));
+        strays.count(days.len() as u64)
+    }
+
+    #[test]
+    fn requests_far_from_all_others_are_strays() {
+        let usual = [5; 1000];
+        assert_eq!(strays(&usual), 0);
+        assert_eq!(strays(&[&[0], &usual[..], &[9000]].concat()), 2, "one at either end");
+        assert_eq!(strays(&[&usual[..], &[7; 4]].concat()), 0, "four are a habit");
+        assert_eq!(strays(&[1, 3, 5, 7, 9]), 0, "so is one request a day");
     }
 }

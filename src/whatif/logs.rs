@@ -1,10 +1,14 @@
 //! The logs of a question, one after the other, as chunks of asks.
+//!
+//! A shell names rotated logs newest first (access.log, access.log.1), so files are played in the
+//! order of their first requests, whatever the order on the command line.
 
 use crate::input::Input;
-use crate::logs::{Unfit, found_out, parser};
+use crate::logs::{CURE, Unfit, broken, found_out, parser, report};
 use anyhow::{Context, Result};
+use std::io;
 use std::path::{Path, PathBuf};
-use workload::{Ask, Chunks, Intake, Tally};
+use workload::{Ask, Chunks, Intake, Reader, Tally, detect};
 
 /// Requests of a chunk: what stays in a core's cache while a cluster plays it.
 const CHUNK: usize = 1 << 14;
@@ -36,7 +40,11 @@ pub struct Logs {
     read: Vec<Read>,
     bytes_before: u64,
     late: u64,
+    /// When the last request of the logs before came, in microseconds since 1970.
+    last_us: i64,
     repeated: bool,
+    /// Why the first log that cannot be read to its end cannot.
+    damage: Option<anyhow::Error>,
 }
 
 impl Logs {
@@ -57,7 +65,7 @@ impl Logs {
             return Err(Unfit::Usage("standard input can be read once only".into()));
         }
         Ok(Self {
-            paths: paths.to_vec(),
+            paths: in_order(paths, format),
             format: format.map(str::to_owned),
             note,
             next: 0,
@@ -67,11 +75,14 @@ impl Logs {
             read: Vec::new(),
             bytes_before: 0,
             late: 0,
+            last_us: i64::MIN,
             repeated: false,
+            damage: None,
         })
     }
 
-    /// Reads the next requests; false at the end of the last log.
+    /// Reads the next requests; false at the end of the last log. A log that breaks off is at its
+    /// end there, see [`Logs::damage`].
     ///
     /// # Errors
     /// When a log cannot be read, or no format fits.
@@ -82,14 +93,46 @@ impl Logs {
                 return Ok(false);
             }
             let (chunks, _) = self.open.as_mut().expect("one was opened");
-            let name = &self.read.last().expect("it is noted when it is opened").name;
-            let given = chunks.advance().with_context(|| format!("cannot read {name}"))?;
-            self.asks.extend_from_slice(given);
+            match chunks.advance() {
+                Ok(given) => self.asks.extend_from_slice(given),
+                Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                    return Err(error).with_context(|| self.cannot());
+                }
+                Err(error) => self.break_off(error)?,
+            }
             if self.asks.is_empty() {
                 self.close();
             }
         }
         Ok(true)
+    }
+
+    fn cannot(&self) -> String {
+        let name = self.read.last().map_or("the log", |read| &read.name);
+        format!("cannot read {name}")
+    }
+
+    /// Takes note of a log that cannot be read to its end; without a request before that nothing
+    /// can be said of it.
+    fn break_off(&mut self, error: io::Error) -> Result<()> {
+        let Some((chunks, _)) = &self.open else { return Ok(()) };
+        let name = &self.read.last().expect("it is noted when it is opened").name;
+        let records = chunks.tally().records;
+        let error = broken(name, chunks.tally(), error);
+        if records == 0 {
+            report(name, chunks.tally());
+            return Err(error);
+        }
+        if self.damage.is_none() {
+            (self.note)(&format!("{name}: it breaks off; what follows is of {records} requests"));
+            self.damage = Some(error);
+        }
+        Ok(())
+    }
+
+    /// Why a log could not be read to its end, if one could not; once.
+    pub fn damage(&mut self) -> Option<anyhow::Error> {
+        self.damage.take()
     }
 
     /// The requests read last.
@@ -105,7 +148,7 @@ impl Logs {
         assert!(self.can_repeat(), "what was read from standard input is gone");
         self.intake = Intake::default();
         (self.open, self.next, self.repeated) = (None, 0, true);
-        (self.bytes_before, self.late) = (0, 0);
+        (self.bytes_before, self.late, self.last_us) = (0, 0, i64::MIN);
         self.read.clear();
         Ok(())
     }
@@ -154,7 +197,7 @@ impl Logs {
     pub fn unusable(&self) -> String {
         let why = self.read.iter().find_map(|read| {
             let error = read.tally.usable().err()?;
-            Some(format!("{}: {error} (read as {})", read.name, read.format))
+            Some(format!("{}: {error} (read as {}){CURE}", read.name, read.format))
         });
         why.unwrap_or_else(|| "there is no log".to_owned())
     }
@@ -170,27 +213,68 @@ impl Logs {
             None => {
                 let (guess, word) = found_out(&name, &sample)?;
                 if !self.repeated {
-                    (self.note)(&word);
+                    let place = (self.paths.len() > 1).then(|| {
+                        format!("log {} of {} in order of time: ", self.next, self.paths.len())
+                    });
+                    (self.note)(&(place.unwrap_or_default() + &word));
                 }
                 let confidence = Some(guess.confidence);
                 ((guess.format.parser)(), guess.format.name.to_owned(), confidence)
             }
         };
         let intake = std::mem::take(&mut self.intake);
-        let chunks = Chunks::new(parser, input.reader(), "", CHUNK, intake);
+        let chunks = Chunks::new(parser, input.reader(), "", CHUNK, intake).behind(self.last_us);
         self.open = Some((chunks, input));
         self.read.push(Read { name, format, confidence, tally: Tally::default() });
         Ok(true)
     }
 
+    /// Says how many requests of this log came before the end of the one before it.
+    fn tell_late(&self, late: u64) {
+        let [.., before, this] = self.read.as_slice() else { return };
+        if late > 0 && !self.repeated {
+            (self.note)(&format!(
+                "{}: {late} of its requests came before the last one of {}, and are played behind \
+                 that; of logs that overlap make one in order of time: baton trace convert",
+                this.name, before.name
+            ));
+        }
+    }
+
     fn close(&mut self) {
         let Some((chunks, input)) = self.open.take() else { return };
+        self.tell_late(chunks.late());
         self.late += chunks.late();
+        self.last_us = chunks.last_us();
         self.bytes_before += input.bytes_read();
         let (intake, tally) = chunks.finish();
         self.intake = intake;
         self.read.last_mut().expect("it is noted when it is opened").tally = tally;
     }
+}
+
+/// Files by their first requests, if all are files; equal ones, and logs that cannot be read or
+/// tell no time (which is said when they are opened), as they were given.
+fn in_order(paths: &[PathBuf], format: Option<&str>) -> Vec<PathBuf> {
+    let mut paths = paths.to_vec();
+    if paths.len() > 1 && paths.iter().all(|path| path.is_file()) {
+        paths.sort_by_cached_key(|path| first_ms(path, format));
+    }
+    paths
+}
+
+/// When the first request of a log came, by its beginning.
+fn first_ms(path: &Path, format: Option<&str>) -> Option<i64> {
+    let sample = Input::open(path).ok()?.sample().ok()?;
+    let parser = match format {
+        Some(text) => parser(text).ok()?,
+        None => (detect(&sample)?.format.parser)(),
+    };
+    let mut first = None;
+    Reader::new(parser).block(&sample, |record| {
+        first.get_or_insert(record.at.utc_ms());
+    });
+    first
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -26,6 +26,7 @@ mod words;
 
 pub use cell::{Cell, Figures};
 pub use csv::csv;
+pub use feed::Sizes;
 pub use json::json;
 pub use lead::Lead;
 pub use live::{Measured, text as live};

@@ -1,5 +1,6 @@
 //! What the log is: counted while it is read, for the advice and the report.
 
+use super::feed::Sizes;
 use super::live::Measured;
 use workload::Ask;
 
@@ -47,6 +48,11 @@ pub struct Survey {
     pub clients: u64,
     /// Requests whose stamp was earlier than one before, beyond what was put in order.
     pub late: u64,
+    /// Requests that are more than a day from all but a few others: a broken clock's, which stretch
+    /// the log.
+    pub strays: u64,
+    /// What the log has of sizes.
+    pub sizes: Sizes,
     /// What the log itself says of times, caches and servers.
     pub measured: Measured,
     targets: Vec<Known>,
@@ -57,7 +63,7 @@ impl Survey {
     /// `cacheable` tells whether a cache may give the reply.
     pub(super) fn count(&mut self, ask: &Ask, target: u32, url: u32, size_bytes: u64) {
         if self.requests == 0 {
-            self.from_us = ask.at_us;
+            (self.from_us, self.until_us) = (ask.at_us, ask.at_us);
         }
         self.until_us = self.until_us.max(ask.at_us);
         self.requests += 1;
@@ -93,7 +99,7 @@ impl Survey {
 
     /// The working set: the sizes of all targets.
     pub fn footprint_bytes(&self) -> u64 {
-        self.targets.iter().map(|known| known.size_bytes).sum()
+        self.targets.iter().fold(0, |sum, known| known.size_bytes.saturating_add(sum))
     }
 
     /// From the first request to the last.

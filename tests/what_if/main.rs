@@ -7,6 +7,7 @@
 
 mod mistakes;
 mod page;
+mod reading;
 mod sure;
 
 use serde_json::Value;

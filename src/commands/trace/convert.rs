@@ -16,6 +16,7 @@ pub fn run(args: &TraceConvert, anonymous: bool) -> Outcome {
     one_stdin(&args.files)?;
     out::is_none_of(&args.out, &args.files)?;
     let mut mask = anonymous.then(Mask::default);
+    let mut lost = Lost::default();
     match args.to {
         TraceFormat::Baton => {
             let clock = if args.fold { Clock::Folded } else { Clock::Kept };
@@ -23,6 +24,7 @@ pub fn run(args: &TraceConvert, anonymous: bool) -> Outcome {
             for path in &args.files {
                 let name = path.display().to_string();
                 each(args, path, &mut mask, |record| {
+                    lost.note(record);
                     builder.push(&args.site, record).map_err(|full| full_of(&name, full))
                 })?;
             }
@@ -35,8 +37,9 @@ pub fn run(args: &TraceConvert, anonymous: bool) -> Outcome {
             let remedy = "--fold needs --to baton: in a plain log the days stay";
             return Err(Unfit::Usage(remedy.to_owned()).into());
         }
-        TraceFormat::Clf => out::create(&args.out, |out| plain(args, &mut mask, out))?,
+        TraceFormat::Clf => out::create(&args.out, |out| plain(args, &mut mask, &mut lost, out))?,
     }
+    lost.tell();
     if let Some(mask) = mask {
         say(format_args!(
             "{} clients are numbers now, {} values in URLs pseudonyms; look before you publish",
@@ -48,10 +51,16 @@ pub fn run(args: &TraceConvert, anonymous: bool) -> Outcome {
 }
 
 /// Writes every request as it is read.
-fn plain(args: &TraceConvert, mask: &mut Option<Mask>, out: &mut dyn Write) -> Result<()> {
+fn plain(
+    args: &TraceConvert,
+    mask: &mut Option<Mask>,
+    lost: &mut Lost,
+    out: &mut dyn Write,
+) -> Result<()> {
     let mut line = String::new();
     for path in &args.files {
         each(args, path, mask, |record| {
+            lost.note(record);
             line.clear();
             clf_line(&mut line, record);
             let written = out.write_all(line.as_bytes());
@@ -81,6 +90,36 @@ fn each(
     Ok(())
 }
 
+/// What a log has that no trace has a place for.
+#[derive(Default)]
+struct Lost {
+    times: u64,
+    hits: u64,
+    servers: u64,
+}
+
+impl Lost {
+    fn note(&mut self, record: &Record<'_>) {
+        self.times += u64::from(record.served.or(record.took).is_some());
+        self.hits += u64::from(record.hit.is_some());
+        self.servers += u64::from(record.server.is_some());
+    }
+
+    /// Says what is gone, because a simulation of the trace gives other answers than one of the log.
+    fn tell(&self) {
+        let kinds = [(self.times, "times"), (self.hits, "hits"), (self.servers, "servers")];
+        let gone: Vec<&str> =
+            kinds.iter().filter(|(count, _)| *count > 0).map(|(_, name)| *name).collect();
+        if !gone.is_empty() {
+            say(format_args!(
+                "what the log says of {} is not in what was written: simulate the log itself \
+                 where that matters",
+                gone.join(", ")
+            ));
+        }
+    }
+}
+
 /// What stands for names, the same in all logs of a run.
 #[derive(Default)]
 struct Mask {
@@ -95,7 +134,6 @@ impl Mask {
         Ok(Record {
             client: format!("c{number:05}").into(),
             url: self.values.url(&record.url).into(),
-            server: None,
             ..record.clone().into_owned()
         })
     }

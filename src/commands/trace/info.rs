@@ -30,10 +30,18 @@ struct Column {
 pub fn run(args: &TraceInfo) -> Outcome {
     one_stdin(&args.files)?;
     let mut columns = Vec::new();
+    let mut broken = None;
     for path in &args.files {
         let mut builder = Builder::new(Clock::Kept);
-        add(&mut builder, path, args.format.format.as_deref(), SITE)?;
+        let added = add(&mut builder, path, args.format.format.as_deref(), SITE);
         let trace = builder.finish();
+        if let Err(error) = added {
+            if trace.requests.is_empty() {
+                return Err(error);
+            }
+            // What is there of a log that breaks off is described, and then the trouble told.
+            broken.get_or_insert(error);
+        }
         if args.sites {
             for (site, name) in (0_u16..).zip(&trace.sites) {
                 columns.push(column(&trace, if name.is_empty() { "-" } else { name }, Some(site)));
@@ -50,7 +58,7 @@ pub fn run(args: &TraceInfo) -> Outcome {
     } else {
         out.write_all(table(&columns).as_bytes())?;
     }
-    Ok(Exit::Done)
+    broken.map_or(Ok(Exit::Done), Err)
 }
 
 fn column(trace: &Trace, name: &str, site: Option<u16>) -> Column {
