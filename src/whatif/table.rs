@@ -83,9 +83,8 @@ pub(super) fn busy(work: f64) -> String {
 pub(super) fn setting(study: &Study) -> Vec<String> {
     let survey = &study.survey;
     let mut lines = vec![format!(
-        "{} requests in {} ({} a second) of {} clients for {} targets, {} in all; {} may come from \
-         a cache.",
-        count(survey.requests),
+        "{} in {} ({} a second); clients: {}; targets: {}, {} in all; {} may come from a cache.",
+        words::requests(survey.requests),
         words::span(std::time::Duration::from_secs_f64(survey.span_s())),
         figure(survey.rate_rps()),
         count(survey.clients),

@@ -122,7 +122,7 @@ fn extent(study: &Study) -> Advice {
         );
     }
     let (sure, because) = if survey.requests < MANY {
-        (Sure::Open, format!("these are only {}", requests(survey.requests)))
+        (Sure::Open, format!("counted in {} only", requests(survey.requests)))
     } else {
         (Sure::Sure, "counted".to_owned())
     };
