@@ -5,9 +5,9 @@ use sim::replay::Times;
 
 /// Where a time has the client's network in it.
 const TILL_SENT: &str = "The log tells how long it took until the client had everything, not what \
-                         the server took: beyond what a hit takes, that is a wait which keeps no \
-                         server busy. So misses cost no capacity here unless --miss says what \
-                         they cost.";
+                         the server took: beyond what the cost set or --hit gives the CPU, that \
+                         is a wait which keeps no server busy. So misses cost no disk here \
+                         unless --miss says how much of it.";
 
 /// Where hits pass for quick misses.
 const HIDDEN: &str = "The log does not tell hits from misses, so that a request which its own \

@@ -15,6 +15,7 @@ use crate::logs::Unfit;
 use anyhow::Result;
 use sim::replay::{Demand, Outcome, Pace, Run, Setup};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -128,7 +129,7 @@ fn pass(
     let (mut feeder, learnt) = Feeder::new(plan, logs.asks(), logs.intake())?;
     let setups = setups(plan, &learnt);
     let threads = threads.clamp(1, batch.len());
-    let can_repeat = logs.can_repeat();
+    let budget = Budget::new(plan.memory_bytes, threads, logs.can_repeat());
     thread::scope(|scope| {
         let mut hands = Vec::new();
         for hand in 0..threads {
@@ -140,8 +141,8 @@ fn pass(
                 .map(|number| Job { number: *number, run: Run::new(&setups[*number]) })
                 .collect();
             let (give, take) = sync_channel(CHUNKS_WAITING);
-            let memory_max = if can_repeat { plan.memory_bytes / threads } else { usize::MAX };
-            hands.push((give, scope.spawn(move || work(&take, jobs, memory_max))));
+            let budget = &budget;
+            hands.push((give, scope.spawn(move || work(&take, jobs, budget))));
         }
         let tell = |part: &dyn Fn() -> Part, hands: &[(SyncSender<Part>, _)]| {
             for (give, _) in hands {
@@ -153,6 +154,11 @@ fn pass(
             let demands = feeder.demands(logs.asks(), &logs.intake().targets, false);
             tell(&|| Part::Demands(Arc::clone(&demands)), &hands);
             read(logs.bytes_read(), logs.bytes());
+            let intake = logs.intake();
+            budget.note(intake.targets.memory_bytes() + intake.clients.memory_bytes());
+            if budget.is_exceeded() {
+                return Err(Unfit::Log(exceeded(plan)).into());
+            }
             if !logs.advance()? {
                 break;
             }
@@ -173,15 +179,65 @@ fn pass(
             outcomes.extend(done);
             put_off.extend(later);
         }
+        if budget.is_exceeded() {
+            return Err(Unfit::Log(exceeded(plan)).into());
+        }
         Ok(Pass { survey, hot, learnt, outcomes, put_off })
     })
+}
+
+/// What clusters may take of memory.
+struct Budget {
+    /// Together with what is known of the log, in bytes.
+    bytes: usize,
+    threads: usize,
+    /// Whether the log can be read again for clusters that are put off.
+    can_repeat: bool,
+    /// What is known of the log: names of targets and clients.
+    known: AtomicUsize,
+    /// Whether it did not suffice for a log that cannot be read again.
+    exceeded: AtomicBool,
+}
+
+impl Budget {
+    fn new(bytes: usize, threads: usize, can_repeat: bool) -> Self {
+        let (known, exceeded) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { bytes, threads, can_repeat, known, exceeded }
+    }
+
+    fn note(&self, known: usize) {
+        self.known.store(known, Ordering::Relaxed);
+    }
+
+    /// Whether a thread whose clusters take so much has to put some off.
+    fn puts_off(&self, memory: usize) -> bool {
+        let over =
+            memory > self.bytes.saturating_sub(self.known.load(Ordering::Relaxed)) / self.threads;
+        if over && !self.can_repeat {
+            self.exceeded.store(true, Ordering::Relaxed);
+        }
+        over && self.can_repeat
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
+    }
+}
+
+fn exceeded(plan: &Plan) -> String {
+    format!(
+        "{} clusters of this log take more than the {} of --memory, and standard input cannot be \
+         read again for some of them: give the log as a file, ask for less, or give more --memory",
+        plan.cells(),
+        super::words::size(plan.memory_bytes as u64)
+    )
 }
 
 /// Plays everything that comes to its clusters. Gives what came of them, and those put off.
 fn work(
     take: &Receiver<Part>,
     mut jobs: Vec<Job>,
-    memory_max: usize,
+    budget: &Budget,
 ) -> (Vec<(usize, Outcome)>, Vec<usize>) {
     let mut put_off = Vec::new();
     while let Ok(part) = take.recv() {
@@ -189,7 +245,7 @@ fn work(
             Part::Demands(demands) => {
                 jobs.iter_mut().for_each(|job| job.run.feed(&demands));
                 let mut memory: usize = jobs.iter().map(|job| job.run.memory_bytes()).sum();
-                while memory > memory_max && jobs.len() > 1 {
+                while budget.puts_off(memory) && jobs.len() > 1 {
                     let last = jobs.pop().expect("there are several");
                     memory -= last.run.memory_bytes();
                     put_off.push(last.number);

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod costs;
 mod mistakes;
 mod page;
 mod reading;

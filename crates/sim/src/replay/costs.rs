@@ -58,8 +58,9 @@ pub enum Times {
     /// servers in them, so what they give is an estimate from above.
     ///
     /// Where only the time till the client had everything is known, nothing takes the CPU for
-    /// longer than a hit typically does, and the rest is a wait that keeps no server from other
-    /// work: a slow client would else be a busy server.
+    /// longer than it would by the costs, and the rest is a wait that keeps no server from other
+    /// work: a slow client would else be a busy server. As much of it as a hit typically takes is
+    /// waited for by all, what is beyond by misses.
     ///
     /// What the user says goes before: the time of hits, of misses, and of whole classes.
     Logged {
@@ -100,15 +101,9 @@ impl Costs {
                 let own = self.hit.unwrap_or(hit);
                 self.stated(logged, own, self.miss.unwrap_or(miss.saturating_sub(hit)))
             }
-            (Times::Logged { hit, miss }, Some(took)) => self.timed(logged, took, (hit, miss)),
-            (Times::Logged { hit, miss }, None) => {
-                let cpu = self.hit.unwrap_or(hit);
-                let rest = self.miss.unwrap_or(miss.saturating_sub(hit));
-                Needs {
-                    cpu,
-                    disk: if is_target { rest } else { Duration::ZERO },
-                    ..Needs::default()
-                }
+            (Times::Logged { hit, miss }, took) => {
+                let typical = if is_target && logged.hit != Some(true) { miss } else { hit };
+                self.timed(logged, took.unwrap_or(typical), (hit, miss))
             }
             (Times::Costs, _) => {
                 let own = self.hit.unwrap_or_else(|| self.cpu.exchange(logged.reply_bytes));
@@ -152,15 +147,20 @@ impl Costs {
         let was_hit = is_target && logged.hit == Some(true);
         let whole = !logged.till_sent && (was_hit || !is_target);
         let own = if whole { took } else { took.min(hit) };
-        let rest = took.saturating_sub(own);
         let mut needs = Needs { cpu: self.hit.unwrap_or(own), ..Needs::default() };
+        if logged.till_sent {
+            let least = own.min(self.cpu.exchange(logged.reply_bytes));
+            needs.cpu = self.hit.unwrap_or(least);
+            needs.wait = own.saturating_sub(needs.cpu);
+        }
+        let rest = took.saturating_sub(own.max(needs.cpu));
         if was_hit {
             needs.disk = miss.saturating_sub(if whole { took } else { hit });
-            needs.wait = rest;
+            needs.wait = needs.wait.saturating_add(rest);
         } else if is_target {
-            needs.disk = took.saturating_sub(self.hit.unwrap_or(own));
+            needs.disk = rest;
         } else {
-            needs.wait = rest;
+            needs.wait = needs.wait.saturating_add(rest);
         }
         if logged.till_sent {
             (needs.miss_wait, needs.disk) = (needs.disk, Duration::ZERO);
@@ -335,12 +335,16 @@ mod tests {
             let all = [found.cpu_ns, found.disk_ns, found.wait_ns, found.miss_wait_ns];
             all.map(|ns| ns as f64 / 1e6)
         };
-        assert_eq!(needs(&costs, &slow(None)), [2.0, 0.0, 0.0, 898.0]);
-        assert_eq!(needs(&costs, &slow(Some(true))), [2.0, 0.0, 898.0, 28.0], "the client's wait");
+        assert_eq!(needs(&costs, &slow(None)), [0.93, 0.0, 1.07, 898.0]);
+        assert_eq!(
+            needs(&costs, &slow(Some(true))),
+            [0.93, 0.0, 899.07, 28.0],
+            "the client's wait"
+        );
         let post = Logged { reply: Reply::Other, ..slow(None) };
-        assert_eq!(needs(&costs, &post), [2.0, 0.0, 898.0, 0.0]);
+        assert_eq!(needs(&costs, &post), [0.93, 0.0, 899.07, 0.0]);
         costs.miss = Some(MS(20));
-        assert_eq!(needs(&costs, &slow(None)), [2.0, 20.0, 0.0, 0.0], "known to be the disk's");
+        assert_eq!(needs(&costs, &slow(None)), [0.93, 20.0, 1.07, 0.0], "known to be the disk's");
     }
 
     #[test]
