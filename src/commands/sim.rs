@@ -87,8 +87,8 @@ fn rejects(study: &Study) {
         let percent = |count: u64| 100.0 * count as f64 / requests.max(1) as f64;
         say(format_args!(
             "sizes are guesses: {:.1} % of the requests are for targets of which the log has parts \
-             only (206), which are taken to be as large as the largest part; {:.1} % for targets of \
-             no known size, which take no room in a cache",
+             only (206), which are taken to be as large as the largest part; {:.1} % for targets \
+             of no known size, which take no room in a cache",
             percent(partial),
             percent(unknown)
         ));

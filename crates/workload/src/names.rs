@@ -185,8 +185,8 @@ impl Catalogue {
         self.sizes.is_empty()
     }
 
-    /// The number of a target, a new one if need be, of whose size a reply tells `size`. `None` when
-    /// it cannot be numbered, see [`Names::number`].
+    /// The number of a target, a new one if need be, of whose size a reply tells `size`. `None`
+    /// when it cannot be numbered, see [`Names::number`].
     pub fn number(&mut self, site: &str, url: &str, size: Sizing) -> Option<u32> {
         self.name.clear();
         self.name.extend_from_slice(site.as_bytes());

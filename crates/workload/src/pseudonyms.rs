@@ -142,8 +142,8 @@ fn among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Whether one of the words in a parameter's name is among [`SECRETS`]: `user_pin` has one, `shipping`
-/// none.
+/// Whether one of the words in a parameter's name is among [`SECRETS`]: `user_pin` has one,
+/// `shipping` none.
 fn secret(name: &str) -> bool {
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
     words.any(|word| among(SECRETS, word))

@@ -193,6 +193,7 @@ fn a_number_at_the_end_of_a_line_leaves_a_doubt() {
     }
     let guess = detect(format!("{rest}\n").as_bytes()).expect("it has a request");
     assert_eq!(guess.doubt, None);
+    assert_eq!(found(|at| format!("{rest} 0/{}", 1055 + at)), "clf", "two spans are no number");
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl Lost {
         self.servers += u64::from(record.server.is_some());
     }
 
-    /// Says what is gone, because a simulation of the trace gives other answers than one of the log.
+    /// Says what is gone: a simulation of the trace gives other answers than one of the log.
     fn tell(&self) {
         let kinds = [(self.times, "times"), (self.hits, "hits"), (self.servers, "servers")];
         let gone: Vec<&str> =

@@ -88,8 +88,8 @@ fn like_whole_seconds(record: &Record<'_>) -> u8 {
     }
 }
 
-/// Microseconds, as Apache's %D: no request takes less than some ten of them. A number at the end of
-/// a line may be something else.
+/// Microseconds, as Apache's %D: no request takes less than some ten of them. A number at the end
+/// of a line may be something else.
 fn like_micros(record: &Record<'_>) -> u8 {
     let Some(took) = record.took.filter(|took| took.subsec_nanos().is_multiple_of(1000)) else {
         return 0;

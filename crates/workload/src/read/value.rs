@@ -134,6 +134,10 @@ pub(super) fn span_ns(word: &[u8], unit: Unit) -> Option<u64> {
     let word = word.strip_prefix(b"+").unwrap_or(word);
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let whole = number(&word[..digits], u64::MAX)?;
+    // Apache's "%T/%D" is two spans, and the first of them no better than nothing.
+    if word.get(digits) == Some(&b'/') {
+        return None;
+    }
     let mut span_ns = whole.saturating_mul(unit.ns());
     if let Some(b'.') = word.get(digits) {
         let mut place_ns = unit.ns();
