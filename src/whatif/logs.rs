@@ -213,9 +213,10 @@ impl Logs {
             None => {
                 let (guess, word) = found_out(&name, &sample)?;
                 if !self.repeated {
-                    let place = (self.paths.len() > 1).then(|| {
-                        format!("log {} of {} in order of time: ", self.next, self.paths.len())
-                    });
+                    // What is no file is played where it was given.
+                    let order = if self.can_repeat() { " in order of time" } else { "" };
+                    let (place, all) = (self.next, self.paths.len());
+                    let place = (all > 1).then(|| format!("log {place} of {all}{order}: "));
                     (self.note)(&(place.unwrap_or_default() + &word));
                 }
                 let confidence = Some(guess.confidence);
