@@ -9,7 +9,8 @@
 //! a request visits the CPU once, for all of its work, and on a miss the disk once after that.
 //! Because both are first-come-first-served, everything about an answer is known when the
 //! request arrives (Lindley 1952; with several lanes, Kiefer and Wolfowitz 1955), and its end is
-//! its only event. A test holds the two kinds of server against each other.
+//! its only event. Only with several cores do requests overtake each other on the way to the disk:
+//! entering it is an event then. A test holds the two kinds of server against each other.
 
 mod arrivals;
 mod copies;
