@@ -21,8 +21,8 @@ pub struct Cell {
     pub figures: Figures,
 }
 
-/// Figures with their 95 % intervals over the seeds; an infinite half width where none was measured:
-/// with one seed, or with seeds that differ in nothing.
+/// Figures with their 95 % intervals over the seeds; an infinite half width where none was
+/// measured: with one seed, or with seeds that differ in nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     /// Answered requests per second.
@@ -47,7 +47,8 @@ pub struct Figures {
     /// Work given to the busiest CPU or disk, in parts of what it can do. Not a number for requests
     /// that came at no time.
     pub work: Estimate,
-    /// How busy the cluster is in the busiest part of the log, in parts of what it can do.
+    /// How busy the cluster is in the busiest part of the log, in parts of what it can do. Not a
+    /// number in a closed loop, which is always as busy as it can be.
     pub peak: f64,
     /// Requests turned away.
     pub refused: Estimate,
@@ -84,7 +85,7 @@ impl Cell {
             imbalance: of(&Outcome::imbalance),
             replicated: of(&|outcome| outcome.replicated.0 as f64),
             work: of(&work),
-            peak: outcomes.iter().map(|one| peak(one, full.as_ref())).fold(0.0, f64::max),
+            peak: outcomes.iter().map(|one| peak(one, full.as_ref())).fold(f64::NAN, f64::max),
             refused: of(&|outcome| outcome.refused as f64),
             strain: outcomes.iter().map(strain).fold(Strain::None, worse),
         };
@@ -96,7 +97,13 @@ impl Cell {
     /// than so many milliseconds.
     pub fn holds(&self, share: f64, p99_ms: f64) -> bool {
         let Figures { strain, peak, .. } = self.figures;
-        strain == Strain::None && peak <= share && self.figures.p99_ms.mean <= p99_ms
+        strain == Strain::None && peak <= share && self.p99_ms_high() <= p99_ms
+    }
+
+    /// The p99 at the upper end of its interval, as far as that was measured, in milliseconds.
+    fn p99_ms_high(&self) -> f64 {
+        let Estimate { mean, half_width } = self.figures.p99_ms;
+        if half_width.is_finite() { mean + half_width } else { mean }
     }
 
     /// Whether the cluster cannot do what the log asks for.
@@ -178,6 +185,9 @@ fn strain(outcome: &Outcome) -> Strain {
 /// long the part takes at full load. The second sees what the first cannot: a cluster so late that
 /// one read answers many requests.
 fn peak(outcome: &Outcome, full: Option<&Outcome>) -> f64 {
+    if outcome.closed {
+        return f64::NAN;
+    }
     let usual = outcome.slices.first().map_or(0, |slice| slice.requests);
     let of_part = |(at, slice): (usize, &Slice)| {
         // Few requests at the end say how long they took, not how many there were.

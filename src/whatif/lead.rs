@@ -18,8 +18,8 @@ const BATCHES: usize = 6;
 const BATCH_PARTS_MIN: usize = 2;
 
 /// What no part of the log can show, as a share of a lead: which targets the site happens to have,
-/// and how large its favourites are. Synthetic sites that differ in their seed alone differ in their
-/// leads by a standard deviation of 1 to 2 %; `tests/what_if/sure.rs` holds the interval to that.
+/// and how large its favourites are. Synthetic sites that differ in their seed alone differ in
+/// their leads by a standard deviation of 1 to 2 %; `tests/what_if/sure.rs` holds the interval to that.
 const UNSEEN: f64 = 0.03;
 
 /// The capacity of one cluster in parts of that of another.
@@ -94,8 +94,8 @@ fn costs_s(outcome: &Outcome) -> Vec<f64> {
     warm(&outcome.slices).iter().map(|slice| cost(slice).as_secs_f64()).collect()
 }
 
-/// Half the 95 % interval of the ratio of two sums over the same parts, as a share of the ratio: the
-/// classical ratio estimator over batches (Cochran, *Sampling Techniques*, 1977, chapter 6).
+/// Half the 95 % interval of the ratio of two sums over the same parts, as a share of the ratio:
+/// the classical ratio estimator over batches (Cochran, *Sampling Techniques*, 1977, chapter 6).
 fn share(over: &[f64], under: &[f64]) -> Option<f64> {
     let parts = over.len().min(under.len());
     let size = parts / BATCHES;

@@ -25,6 +25,9 @@ const AS_GOOD: f64 = 1.01;
 /// Requests below which one in a hundred is too few for a percentile.
 const MANY: u64 = 10_000;
 
+/// Half an interval in percent above which a figure is no more than likely.
+const HALF_MAX: f64 = 20.0;
+
 /// Share of the log's parts that must agree.
 const PARTS_MIN: f64 = 0.8;
 
@@ -239,7 +242,8 @@ fn p99(study: &Study, shown: &Pair<'_>) -> Option<Advice> {
         );
         let told =
             if mine == others { half(one).max(half(other)) < 5.0 } else { one.differs(&other) };
-        let sure = match (told, passing) {
+        let wide = half(one).max(half(other)) > HALF_MAX;
+        let sure = match (told, passing || wide) {
             (true, false) => Sure::Sure,
             (true, true) => Sure::Likely,
             (false, _) => Sure::Open,

@@ -74,7 +74,7 @@ impl Pair<'_> {
         let lead = &self.lead;
         let Some((low, high)) = lead.interval else {
             let requests = self.aware.outcomes.first().map_or(0, |outcome| outcome.requests);
-            let because = format!("{} are too few to tell", super::requests(requests));
+            let because = format!("{}: too few to tell", super::requests(requests));
             return (Sure::Open, because);
         };
         let apart = low > 1.0 || high < 1.0;
