@@ -19,7 +19,8 @@ const BATCH_PARTS_MIN: usize = 2;
 
 /// What no part of the log can show, as a share of a lead: which targets the site happens to have,
 /// and how large its favourites are. Synthetic sites that differ in their seed alone differ in
-/// their leads by a standard deviation of 1 to 2 %; `tests/what_if/sure.rs` holds the interval to that.
+/// their leads by a standard deviation of 1 to 2 %, and `tests/what_if/sure.rs` holds the interval
+/// to that.
 const UNSEEN: f64 = 0.03;
 
 /// The capacity of one cluster in parts of that of another.
