@@ -4,6 +4,7 @@
 CARGO ?= cargo
 export RUST_BACKTRACE = 1
 export PATH := $(PATH):/usr/sbin
+BATON := $(or $(CARGO_TARGET_DIR),target)/release/baton
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
@@ -16,7 +17,7 @@ help: ## list the targets
 
 demo: cc ## the main job: build, then replay a real trace under six policies (installs: see cc)
 	$(CARGO) build --release --locked
-	target/release/baton demo
+	$(BATON) demo
 
 test: cc ## every test of every crate (installs: see cc)
 	$(CARGO) test --workspace --locked
@@ -29,11 +30,11 @@ check: cc ## format, lints, documentation, source rules; warnings are errors (in
 
 figures: cc ## make the papers' figures again: docs/figures and docs/RESULTS.md (installs: see cc)
 	$(CARGO) build --release --locked
-	target/release/baton figures
+	$(BATON) figures
 
 claims: cc ## say which claims of the papers the simulator reproduces (installs: see cc)
 	$(CARGO) build --release --locked
-	target/release/baton claims
+	$(BATON) claims
 
 bench: cc ## what single operations cost: a decision, a head, a judgement, a node (installs: see cc)
 	$(CARGO) bench --workspace --benches --locked
@@ -49,7 +50,7 @@ bench-relay: cc ## the relay beside HAProxy and nginx (installs haproxy, nginx-l
 bench-sim: cc ## simulated requests a second, and 10,000,000 log lines under 8 policies (installs: see cc)
 	$(CARGO) build --release --locked
 	$(CARGO) bench --locked -p sim --bench replay
-	benches/sim/ten_million.sh target/release/baton
+	benches/sim/ten_million.sh $(BATON)
 
 fuzz: cc ## the fuzzers' corpora on stable Rust (installs: see cc); CONTRIBUTING.md says how to explore
 	$(CARGO) test --locked -p wire --test corpus

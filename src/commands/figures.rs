@@ -39,7 +39,8 @@ pub fn figures(args: &Figures) -> Outcome {
         let picture = folder.join(format!("{}.svg", study.id));
         figures::draw(study, figure, &(study.caption)(scale), &picture)?;
     }
-    say(format_args!("{} figures in {}", studies.len(), folder.display()));
+    let many = if studies.len() == 1 { "figure" } else { "figures" };
+    say(format_args!("{} {many} in {}", studies.len(), folder.display()));
     if args.only.is_empty() && scale == Scale::Full {
         // Pages and tests read what is on disk, so the page is made from that, not from memory.
         let stored = studies.iter().map(|study| Ok((study.id, figures::load(folder, study)?)));

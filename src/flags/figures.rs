@@ -34,7 +34,7 @@ pub struct Figures {
 Examples:
   baton claims                           # runs everything, then judges
   baton claims --from docs/figures       # judges the figures that are there
-  baton claims --quick                   # small workloads: for a first look")]
+  baton claims --quick                   # small workloads: a first look, no verdict")]
 pub struct Claims {
     /// Judge figures that `baton figures` wrote, instead of making them
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["quick", "threads"])]
@@ -47,7 +47,7 @@ pub struct Claims {
 /// How much is run, and on how many cores.
 #[derive(Args, Debug)]
 pub struct Effort {
-    /// Small workloads: the shape in seconds, not the figures
+    /// Small workloads: the shape in a minute or two, not the figures
     #[arg(long)]
     pub quick: bool,
     /// Threads [default: one for each core]

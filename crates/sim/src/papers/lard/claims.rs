@@ -167,7 +167,7 @@ fn factors(figures: &Figures) -> Finding {
     let (rice, ibm) = (range(RICE, ""), range(IBM, ""));
     let (rice_lru, ibm_lru) = (range(LRU, ", Rice"), range(LRU, ", IBM"));
     Finding {
-        holds: rice.0 >= 2.0 && ibm.0 >= 2.0,
+        holds: rice.0.min(ibm.0) >= 2.0 && rice.1.max(ibm.1) <= 4.0,
         measured: format!(
             "LARD/R over WRR from 8 nodes on: Rice {:.1} to {:.1}, IBM {:.1} to {:.1}; under LRU \
              Rice {:.1} to {:.1}, IBM {:.1} to {:.1}",
