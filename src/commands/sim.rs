@@ -3,16 +3,13 @@
 use crate::exit::{self, Exit, Outcome, say};
 use crate::flags::Sim;
 use crate::logs::{Unfit, report};
-use crate::whatif::{self, Bar, Logs, Plan, Sizes, Study, advice};
+use crate::whatif::{self, Bar, Logs, Plan, advice};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
 use std::thread;
-
-/// One request in so many that is for a target of unknown size is worth a word.
-const WARN_SHARE: u64 = 50;
 
 /// Plays the logs to every cluster that is asked for, and says what came of it.
 ///
@@ -43,7 +40,11 @@ fn compare(args: &Sim) -> Outcome {
     let mut study = whatif::play(&plan, &mut logs, threads, bar.as_ref())?;
     whatif::narrow(&mut study, plan, &mut logs, threads, bar.as_ref())?;
     bar.bar.finish_and_clear();
-    rejects(&study);
+    study.logs.iter().for_each(|log| report(&log.name, &log.tally));
+    if args.json || args.csv {
+        // The table has them at its head; who has a program read the figures sees only this.
+        study.caveats().iter().for_each(say);
+    }
     if let Some(path) = &args.html {
         let page = whatif::page(&study, args.live);
         fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
@@ -63,36 +64,6 @@ fn compare(args: &Sim) -> Outcome {
     }
     // What could be read is worth its answer; that it was not all is still an error.
     logs.damage().map_or(Ok(Exit::Done), Err)
-}
-
-/// Says which lines were passed over, and why.
-fn rejects(study: &Study) {
-    study.logs.iter().for_each(|log| report(&log.name, &log.tally));
-    if study.survey.late > 0 {
-        say(format_args!(
-            "{} requests were logged much later than they came, and are played late",
-            study.survey.late
-        ));
-    }
-    let strays = study.survey.strays;
-    if strays > 0 {
-        say(format_args!(
-            "{strays} {} more than a day from all others (a broken clock?), so the log seems \
-             longer than it is: its mean rate means nothing, take such lines out",
-            if strays == 1 { "request is" } else { "requests are" }
-        ));
-    }
-    let Sizes { requests, partial, unknown } = study.survey.sizes;
-    if (partial + unknown) * WARN_SHARE > requests {
-        let percent = |count: u64| 100.0 * count as f64 / requests.max(1) as f64;
-        say(format_args!(
-            "sizes are guesses: {:.1} % of the requests are for targets of which the log has parts \
-             only (206), which are taken to be as large as the largest part; {:.1} % for targets \
-             of no known size, which take no room in a cache",
-            percent(partial),
-            percent(unknown)
-        ));
-    }
 }
 
 /// Progress for people: on a terminal only.

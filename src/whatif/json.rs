@@ -6,6 +6,7 @@ use super::csv::strain;
 use super::lead::Lead;
 use super::logs::Read;
 use super::study::Study;
+use super::words::thousandths;
 use policy::Why;
 use serde_json::{Map, Value, json};
 use sim::replay::{Pace, ServerOutcome, Slice, Times};
@@ -17,10 +18,13 @@ pub const VERSION: u32 = 1;
 /// One JSON object on one line. `live` adds what the log itself measured.
 pub fn json(study: &Study, live: bool) -> String {
     let survey = &study.survey;
+    let (lines, rejects) = study.lines();
     let mut object = json!({
         "version": VERSION,
         "logs": study.logs.iter().map(log).collect::<Vec<_>>(),
         "log": {
+            "lines": lines,
+            "rejected_lines": rejects,
             "requests": survey.requests,
             "cacheable": survey.cacheable,
             "clients": survey.clients,
@@ -30,7 +34,14 @@ pub fn json(study: &Study, live: bool) -> String {
             "span_s": survey.span_s(),
             "rate_rps": survey.rate_rps(),
             "late": survey.late,
+            "strays": survey.strays,
+            "sizes": {
+                "requests": survey.sizes.requests,
+                "partial": survey.sizes.partial,
+                "unknown": survey.sizes.unknown,
+            },
         },
+        "caveats": study.caveats(),
         "setup": setup(study),
         "clusters": study.cells.iter().map(|one| cell(study, one)).collect::<Vec<_>>(),
         "hottest": study.hot.iter().enumerate().map(|(at, hot)| json!({
@@ -50,9 +61,9 @@ pub fn json(study: &Study, live: bool) -> String {
                 .map(|one| {
                     json!({
                         "figure": one.name,
-                        "logged": one.logged,
-                        "simulated": one.simulated,
-                        "error": one.error(),
+                        "logged": thousandths(one.logged),
+                        "simulated": thousandths(one.simulated),
+                        "error": thousandths(one.error()),
                         "error_unit": if one.difference { "points" } else { "percent" },
                     })
                 })
@@ -94,7 +105,7 @@ fn setup(study: &Study) -> Value {
             (study.costs.hit.or(Some(hit)), study.costs.miss.or(Some(miss)))
         }
     };
-    let ms = |span: Option<std::time::Duration>| span.map(|span| span.as_secs_f64() * 1e3);
+    let ms = |span: std::time::Duration| thousandths(span.as_secs_f64() * 1e3);
     json!({
         "pace": match study.pace {
             Pace::Open { speed } => json!({ "open": { "speed": speed } }),
@@ -103,12 +114,12 @@ fn setup(study: &Study) -> Value {
         "seeds": study.seeds,
         "times": if study.learnt.times == Times::Costs { "costs" } else { "log" },
         "costs": study.costs_name,
-        "hit_ms": ms(hit),
-        "miss_ms": ms(miss),
+        "hit_ms": hit.map(ms),
+        "miss_ms": miss.map(ms),
         "cores": study.lanes.0,
         "disks": study.lanes.1,
         "cache_policy": study.cache_policy.name(),
-        "grain_ms": study.learnt.grain.as_secs_f64() * 1e3,
+        "grain_ms": ms(study.learnt.grain),
     })
 }
 

@@ -226,7 +226,7 @@ fn along(study: &Study) -> Markup {
             "Hit ratio in " (parts) " parts of equally many requests, with " (cluster(study))
             ". Caches are empty at the beginning."
         }
-        div {
+        div class="scroll along" {
             (plot::lines(&Picture {
                 title: "Hit ratio",
                 across: "part of the log",
@@ -272,7 +272,7 @@ fn row(cell: &Cell) -> Markup {
         tr {
             td class="left" { (cell.policy) }
             td { (cell.servers) }
-            td { (figure(f.capacity_rps.mean)) }
+            td { (figure(f.capacity_rps.mean)) (half(&f.capacity_rps, figure)) }
             td { (percent(f.hit_ratio.mean)) (half(&f.hit_ratio, |v| format!("{:.1}", v * 100.0))) }
             td { (percent(f.byte_hit_ratio.mean)) }
             @if cell.overloaded() {
@@ -311,7 +311,7 @@ fn mix(study: &Study) -> Markup {
                 li { i class=(plot::style(at)) {} (why.name()) }
             }
         }
-        table {
+        table class="mixes" {
             @for (_, cell) in &cells {
                 @let whys = cell.whys();
                 @let all = whys.iter().sum::<u64>().max(1) as f64;

@@ -108,13 +108,7 @@ pub(super) fn setting(study: &Study) -> Vec<String> {
         }
     });
     lines.push(costs(study));
-    lines.extend(study.caveats().into_iter().map(str::to_owned));
-    if survey.late > 0 {
-        lines.push(format!(
-            "{} requests were logged much later than they came, and are played late.",
-            count(survey.late)
-        ));
-    }
+    lines.extend(study.caveats());
     lines
 }
 
@@ -203,10 +197,28 @@ pub(super) fn refused(study: &Study) -> Option<String> {
     (!said.is_empty()).then(|| format!("Turned away, because too many were being served: {all}."))
 }
 
-/// How wide the 95 % intervals over the seeds are at most.
+/// How wide the 95 % intervals are at most: those over the seeds, and those of capacities, which
+/// one run at full load has of its own.
 pub(super) fn sureness(study: &Study) -> String {
+    let mut said = seeds_sureness(study);
+    let capacities = study.cells.iter().map(|cell| cell.figures.capacity_rps);
+    let widest = capacities.filter(|one| one.half_width.is_finite()).map(relative);
+    if let Some(widest) = widest.reduce(f64::max) {
+        let rate = if study.closed() { "Req/s" } else { "Capacity" };
+        let over = if study.closed() || study.full_load { "parts of the log" } else { "seeds" };
+        let _ = write!(said, " {rate}: ±{widest:.1} % at most, over the {over}.");
+    }
+    said
+}
+
+/// Half an interval in percent of what it is around.
+fn relative(estimate: Estimate) -> f64 {
+    100.0 * estimate.half_width / estimate.mean.max(1e-12)
+}
+
+fn seeds_sureness(study: &Study) -> String {
     if study.seeds == 1 {
-        return "One seed: no confidence intervals; ask for --seeds 3.".to_owned();
+        return "One seed: no confidence intervals over seeds; ask for --seeds 3.".to_owned();
     }
     let measured = || {
         let cells = study.cells.iter().filter(|cell| !cell.overloaded());
@@ -220,13 +232,12 @@ pub(super) fn sureness(study: &Study) -> String {
         };
     }
     let widest = |of: &dyn Fn(&Cell) -> f64| measured().map(of).fold(0.0, f64::max);
-    let relative = |estimate: &Estimate| 100.0 * estimate.half_width / estimate.mean.max(1e-12);
     format!(
         "The widest 95 % intervals over {} seeds: hits ±{:.2} points, p50 ±{:.1} %, p99 \
          ±{:.1} %.",
         study.seeds,
         widest(&|cell| 100.0 * cell.figures.hit_ratio.half_width),
-        widest(&|cell| relative(&cell.figures.p50_ms)),
-        widest(&|cell| relative(&cell.figures.p99_ms)),
+        widest(&|cell| relative(cell.figures.p50_ms)),
+        widest(&|cell| relative(cell.figures.p99_ms)),
     )
 }

@@ -70,6 +70,11 @@ pub(super) fn span(span: Duration) -> String {
     }
 }
 
+/// A figure without what binary fractions leave behind its third decimal.
+pub(super) fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
 /// A share in percent.
 pub(super) fn percent(share: f64) -> String {
     let value = share * 100.0;
@@ -138,6 +143,11 @@ mod tests {
             [0.5, 0.99951, 1.0].map(percent),
             ["50.0\u{a0}%", "99.95\u{a0}%", "100.0\u{a0}%"]
         );
+    }
+
+    #[test]
+    fn what_binary_fractions_leave_is_not_shown() {
+        assert_eq!([29.381999999999998, 0.1 + 0.2].map(thousandths), [29.382, 0.3]);
     }
 
     #[test]

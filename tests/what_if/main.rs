@@ -315,6 +315,11 @@ fn what_the_log_measured_is_held_against_the_simulation() {
         one.unwrap()["logged"].as_f64().unwrap()
     };
     assert!((logged("p99") - 30.0).abs() < 0.6, "{figures:?}");
+    for value in figures.iter().flat_map(|one| [&one["logged"], &one["simulated"], &one["error"]]) {
+        let digits = value.to_string();
+        let decimals = digits.split('.').nth(1).map_or(0, str::len);
+        assert!(decimals <= 3, "{digits} is no more exact for its digits");
+    }
     assert!((logged("busiest") - 1.0).abs() < 1e-9, "{figures:?}");
 }
 

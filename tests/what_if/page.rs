@@ -9,7 +9,8 @@ fn the_page_is_whole_and_needs_nothing_else() {
     let path = file(&folder, "a.log", log(Format::Json));
     let page = folder.path().join("report.html");
     let html = page.to_str().unwrap();
-    done(&[&path, "--servers", "2,4", "--cache", "400KiB,1MiB", "--html", html, "--live"]);
+    let args = [&path, "--servers", "2,4", "--cache", "400KiB,1MiB", "--html", html, "--live"];
+    let (out, _) = done(&args);
     let page = fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..60]);
     for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link"] {
@@ -26,6 +27,11 @@ fn the_page_is_whole_and_needs_nothing_else() {
         assert!(page.contains(part), "{part}");
     }
     assert_nested(&page);
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(" Capacity: ±"), "{out}");
+    let row = page.split("<td class=\"left\">wrr</td>").nth(1).unwrap();
+    let capacity = row.split("</td>").nth(1).unwrap();
+    assert!(capacity.contains(" ±"), "its interval is beside a capacity: {capacity}");
 }
 
 /// Every element that is opened is closed, in order.

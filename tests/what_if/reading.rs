@@ -67,9 +67,10 @@ fn targets_that_were_sent_in_parts_only_have_a_size_and_a_warning() {
     let folder = folder();
     let path = file(&folder, "a.log", lines(0..4000, 206, ""));
     let (out, said) = done(&[&[path.as_str()], &SMALL[..], &["--json"]].concat());
-    assert!(said.contains("sizes are guesses: 100.0 %"), "{said}");
+    assert!(said.contains("Sizes are guesses: 100.0\u{a0}%"), "{said}");
     let object: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(object["log"]["footprint_bytes"], 2_000_000);
+    assert_eq!(object["log"]["sizes"]["partial"], 4_000);
 }
 
 #[test]
@@ -78,13 +79,16 @@ fn a_broken_clock_is_a_bad_line_or_a_word_of_warning() {
     let good = lines(0..4000, 200, "");
     let odd = |year: u32| good.lines().next().unwrap().replace("2015", &year.to_string()) + "\n";
     let path = file(&folder, "a.log", [odd(9999), good.clone(), odd(1999)].concat());
-    let (_, said) = done(&[&[path.as_str()], &SMALL[..]].concat());
+    let (out, said) = done(&[&[path.as_str()], &SMALL[..]].concat());
     assert!(said.contains("a time before 1970 or after 2099"), "{said}");
-    assert!(said.contains("1 request is more than a day from all others"), "{said}");
+    assert!(out.contains("1 request is more than a day from all others"), "{out}");
     let path = file(&folder, "b.log", [good.clone(), odd(2035)].concat());
-    let (_, said) = done(&[&[path.as_str()], &SMALL[..]].concat());
+    let (out, said) = done(&[&[path.as_str()], &SMALL[..]].concat());
     assert!(!said.contains("no requests"), "{said}");
-    assert!(said.contains("1 request is more than a day from all others"), "{said}");
+    assert!(out.contains("1 request is more than a day from all others"), "{out}");
+    let (_, said) = done(&[&[path.as_str()], &SMALL[..], &["--csv"]].concat());
+    assert!(said.contains("1 request is more than a day from all others"), "CSV has no head");
+    assert_eq!(object(&[&path], &[])["log"]["strays"], 1);
 }
 
 #[test]

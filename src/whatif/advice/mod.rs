@@ -75,7 +75,8 @@ pub struct Advice {
 
 /// What follows from the figures; at least one piece.
 pub fn advice(study: &Study) -> Vec<Advice> {
-    let mut found = vec![extent(study)];
+    let mut found: Vec<Advice> = rejected(study).into_iter().collect();
+    found.push(extent(study));
     if let Some((blind, aware)) = opponents(study) {
         for &cache_bytes in &study.caches {
             let pairs = pairs(study, blind, aware, cache_bytes);
@@ -106,10 +107,25 @@ pub fn text(advice: &[Advice]) -> String {
     out
 }
 
+/// Says first of all so when much of the log was passed over.
+fn rejected(study: &Study) -> Option<Advice> {
+    let lines = study.many_rejected()?;
+    let text = format!("{lines} What follows is true of the others; is --format right?");
+    Some(Advice { text, sure: Sure::Sure, because: "counted".to_owned() })
+}
+
 /// How large the question is beside the log.
 fn extent(study: &Study) -> Advice {
     let survey = &study.survey;
     let (footprint, smallest) = (survey.footprint_bytes(), study.caches[0]);
+    let (sure, because) = if survey.requests < MANY {
+        (Sure::Open, format!("counted in {} only", requests(survey.requests)))
+    } else {
+        (Sure::Sure, "counted".to_owned())
+    };
+    if let Some(text) = nothing_to_cache(study) {
+        return Advice { text, sure, because };
+    }
     let mut text = format!(
         "All targets together are {}; as each must be read once, no cache can answer more than \
          {} of these requests.",
@@ -124,12 +140,22 @@ fn extent(study: &Study) -> Advice {
             suggestion(footprint)
         );
     }
-    let (sure, because) = if survey.requests < MANY {
-        (Sure::Open, format!("counted in {} only", requests(survey.requests)))
-    } else {
-        (Sure::Sure, "counted".to_owned())
-    };
     Advice { text, sure, because }
+}
+
+/// Says that no size of cache changes anything, where it is so.
+fn nothing_to_cache(study: &Study) -> Option<String> {
+    let survey = &study.survey;
+    if survey.cacheable == 0 {
+        let text = "Nothing in this log may come from a cache (that is, GETs answered with 200, \
+                    206 or 304), so that caches and their sizes change nothing here.";
+        return Some(text.to_owned());
+    }
+    (survey.footprint_bytes() == 0).then(|| {
+        "The log tells the size of no target, so that any cache holds all of them, and the size \
+         of caches changes nothing here."
+            .to_owned()
+    })
 }
 
 /// A cache that a quarter of everything fits in: a power of two.
@@ -260,7 +286,7 @@ fn p99(study: &Study, shown: &Pair<'_>) -> Option<Advice> {
 /// Says so when a single cache holds everything: then policies differ in first reads alone.
 fn small(study: &Study, shown: &Pair<'_>) -> Option<Advice> {
     let cache_bytes = shown.aware.cache_bytes;
-    if study.survey.footprint_bytes() > cache_bytes {
+    if study.survey.footprint_bytes() > cache_bytes || nothing_to_cache(study).is_some() {
         return None;
     }
     let settled = |cell: &Cell| percent(cell.settled_hit_ratio());
