@@ -47,14 +47,19 @@ impl Log {
     /// When it cannot be read; [`Unfit`] when the format is none or cannot be found out.
     pub fn open(path: &Path, format: Option<&str>) -> Result<Self> {
         let name = path.display().to_string();
-        // What cannot be is said before anything is opened.
+        // A format that is none is refused before anything is opened.
         let named = format.map(parser).transpose()?;
         let cannot = || format!("cannot read {name}");
         let mut input = Input::open(path).with_context(cannot)?;
+        let sample = input.sample().with_context(cannot)?;
         let parser = match named {
-            Some(parser) => parser,
+            Some(parser) => {
+                if let Some(word) = as_named(&name, &*parser, &sample) {
+                    say(word);
+                }
+                parser
+            }
             None => {
-                let sample = input.sample().with_context(cannot)?;
                 let (guess, word) = found_out(&name, &sample)?;
                 say(word);
                 (guess.format.parser)()
@@ -155,7 +160,28 @@ fn as_read(name: &str, guess: &Guess) -> String {
     if let Some(doubt) = guess.doubt {
         let _ = write!(word, "; {doubt}");
     }
-    let Some(first) = guess.first.first() else { return word };
+    if let Some(first) = guess.first.first() {
+        ask(&mut word, first);
+    }
+    word
+}
+
+/// The first request of a log in a named format, as it was understood; `None` when its beginning
+/// has none.
+fn as_named(name: &str, parser: &dyn Parse, sample: &[u8]) -> Option<String> {
+    let mut word = None;
+    Reader::new(parser.fork()).block(sample, |record| {
+        word.get_or_insert_with(|| {
+            let mut word = format!("{name}: read as --format says");
+            ask(&mut word, record);
+            word
+        });
+    });
+    word
+}
+
+/// Adds what a log's first request asks for.
+fn ask(word: &mut String, first: &Record<'_>) {
     let _ = write!(word, "; its first request: {} asks", first.client);
     let _ = write!(word, " {} {}{}", first.method, first.site, first.url);
     let _ = write!(word, ", status {}, {} bytes", first.status, first.bytes);
@@ -170,7 +196,6 @@ fn as_read(name: &str, guess: &Guess) -> String {
         Some(false) => word.push_str(", a miss"),
         None => {}
     }
-    word
 }
 
 /// Says which lines were no requests, and why.

@@ -1,6 +1,6 @@
 //! What is to be compared: the command line as ready values.
 
-use crate::config::{Config, Flag, span};
+use crate::config::{Config, Flag, nearest, span};
 use crate::flags::{Capacity, Sim, TimesFrom};
 use crate::logs::Unfit;
 use anyhow::Result;
@@ -134,13 +134,11 @@ fn pace(args: &Sim) -> Result<Pace> {
 /// goes on by the step behind the slash.
 fn servers(text: &str) -> Result<Vec<u16>> {
     let mut found = BTreeSet::new();
-    let wrong = |part: &str| {
-        Unfit::Usage(format!("{part:?} is no number of servers; write 8, a list, 2..16 or 2..16/2"))
-    };
     for part in text.split(',').map(str::trim) {
         let number = |text: &str| {
-            let number = text.trim().parse::<u16>().ok();
-            number.filter(|number| (1..=SERVERS_MAX).contains(number)).ok_or_else(|| wrong(part))
+            let count = text.trim().parse::<u16>().ok();
+            let count = count.filter(|count| (1..=SERVERS_MAX).contains(count));
+            count.ok_or_else(|| no_servers(part))
         };
         let Some((from, to)) = part.split_once("..") else {
             found.insert(number(part)?);
@@ -152,7 +150,8 @@ fn servers(text: &str) -> Result<Vec<u16>> {
         };
         let (from, to) = (number(from)?, number(to.trim_start_matches('='))?);
         if from > to {
-            return Err(wrong(part).into());
+            let why = format!("is no number of servers: smaller first, write {to}..{from}");
+            return Err(Unfit::Usage(format!("{part:?} {why}")).into());
         }
         let mut next = Some(from);
         while let Some(count) = next.filter(|count| *count <= to) {
@@ -164,14 +163,26 @@ fn servers(text: &str) -> Result<Vec<u16>> {
     Ok(found.into_iter().collect())
 }
 
+/// What is wrong with a part of `--servers`.
+fn no_servers(part: &str) -> Unfit {
+    let remedy = match part.split_once('-') {
+        Some((from, to)) if from.parse::<u16>().is_ok() && to.parse::<u16>().is_ok() => {
+            format!("write {from}..{to}")
+        }
+        _ => format!("write 8, a list, 2..16 or 2..16/2, each of 1 to {SERVERS_MAX}"),
+    };
+    Unfit::Usage(format!("{part:?} is no number of servers; {remedy}"))
+}
+
 /// The policies, each checked by the configuration itself: a mistake is shown as it is there.
 fn policies(args: &Sim, configured: Option<&Config>) -> Result<Vec<Choice>> {
+    args.set.iter().try_for_each(|set| parameter(set))?;
     let mut names: Vec<&str> = Vec::new();
     for name in args.policy.iter().map(|name| name.trim()) {
         if name == "all" {
             names.extend(POLICIES.iter().map(|entry| entry.name));
         } else {
-            names.push(name);
+            names.push(listed(name));
         }
     }
     let mut choices: Vec<Choice> = Vec::new();
@@ -182,6 +193,28 @@ fn policies(args: &Sim, configured: Option<&Config>) -> Result<Vec<Choice>> {
         }
     }
     Ok(choices)
+}
+
+/// The name of a policy as it is listed, for one that was written as in the papers (LARD/R); what
+/// is none stays, for the configuration says what is wrong with it.
+fn listed(name: &str) -> &str {
+    let plain = name.to_ascii_lowercase().replace(['/', '_'], "-");
+    policy::entry(&plain).map_or(name, |entry| entry.name)
+}
+
+/// Refuses a parameter whose name is nearly right: with several policies, the one that happens to
+/// be checked first is not to be blamed.
+fn parameter(set: &str) -> Result<(), Unfit> {
+    let name = set.split('=').next().unwrap_or("").trim();
+    let all = || POLICIES.iter().flat_map(|entry| entry.params).map(|param| param.name);
+    let wanted = match name.strip_prefix("policy.") {
+        Some(key) if key == "name" || all().any(|known| known == key) => None,
+        Some(key) => nearest(key, &all().collect::<Vec<_>>()),
+        None => all().find(|known| *known == name),
+    };
+    wanted.map_or(Ok(()), |key| {
+        Err(Unfit::Usage(format!("there is no parameter {name}; did you mean policy.{key}?")))
+    })
 }
 
 fn choice(name: &str, args: &Sim, configured: Option<&Config>) -> Result<Choice> {
@@ -311,6 +344,30 @@ mod tests {
             let error = servers(text).unwrap_err();
             assert!(error.downcast_ref::<Unfit>().is_some(), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_number_of_servers_that_is_none_comes_with_what_to_write() {
+        let table = [("100000", "1 to 1024"), ("16..2", "write 2..16"), ("2-16", "write 2..16")];
+        for (text, remedy) in table {
+            let said = servers(text).unwrap_err().to_string();
+            assert!(said.ends_with(remedy), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_policy_is_known_by_its_name_in_the_papers_too() {
+        assert_eq!(["LARD/R", "lard_r", "Lard-R", "lard-r"].map(listed), ["lard-r"; 4]);
+        assert_eq!(listed("LRAD"), "LRAD", "what is no policy is shown as it was written");
+    }
+
+    #[test]
+    fn a_parameter_that_is_nearly_right_is_named() {
+        for set in ["t_high=80", "policy.t_hgih=80"] {
+            let said = parameter(set).unwrap_err().to_string();
+            assert!(said.ends_with("did you mean policy.t_high?"), "{said}");
+        }
+        assert!(parameter("policy.t_high=80").is_ok());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `baton trace convert` and `baton trace anonymize`: logs to one trace, or to one plain log.
 
+use super::info::grouped;
 use super::{full_of, one_stdin, out};
 use crate::exit::{Exit, Outcome, say};
 use crate::flags::{TraceConvert, TraceFormat};
@@ -39,6 +40,8 @@ pub fn run(args: &TraceConvert, anonymous: bool) -> Outcome {
         }
         TraceFormat::Clf => out::create(&args.out, |out| plain(args, &mut mask, &mut lost, out))?,
     }
+    let (requests, bytes) = (grouped(lost.requests), grouped(lost.bytes));
+    say(format_args!("{}: {requests} requests for {bytes} bytes", args.out.display()));
     lost.tell();
     if let Some(mask) = mask {
         say(format_args!(
@@ -90,9 +93,12 @@ fn each(
     Ok(())
 }
 
-/// What a log has that no trace has a place for.
+/// What was written, and what a log has that no trace has a place for.
 #[derive(Default)]
 struct Lost {
+    requests: u64,
+    /// Those of the replies, not of the file.
+    bytes: u64,
     times: u64,
     hits: u64,
     servers: u64,
@@ -100,6 +106,8 @@ struct Lost {
 
 impl Lost {
     fn note(&mut self, record: &Record<'_>) {
+        self.requests += 1;
+        self.bytes = self.bytes.saturating_add(record.bytes);
         self.times += u64::from(record.served.or(record.took).is_some());
         self.hits += u64::from(record.hit.is_some());
         self.servers += u64::from(record.server.is_some());
