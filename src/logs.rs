@@ -37,6 +37,8 @@ pub struct Log {
     pub name: String,
     parser: Box<dyn Parse>,
     input: Input,
+    /// What helps when no line is a request.
+    cure: String,
 }
 
 impl Log {
@@ -52,8 +54,12 @@ impl Log {
         let cannot = || format!("cannot read {name}");
         let mut input = Input::open(path).with_context(cannot)?;
         let sample = input.sample().with_context(cannot)?;
+        let mut cure = CURE.to_owned();
         let parser = match named {
             Some(parser) => {
+                if let Some(guess) = detect(&sample) {
+                    cure = format!("; without --format it is read as {}", guess.format.name);
+                }
                 if let Some(word) = as_named(&name, &*parser, &sample) {
                     say(word);
                 }
@@ -65,7 +71,7 @@ impl Log {
                 (guess.format.parser)()
             }
         };
-        Ok(Self { name, parser, input })
+        Ok(Self { name, parser, input, cure })
     }
 
     /// Reads it to its end and says which lines were no requests.
@@ -73,7 +79,7 @@ impl Log {
     /// # Errors
     /// When it cannot be read; [`Unfit`] when no line is a request; the first of `each`.
     pub fn read(self, mut each: impl FnMut(&Record<'_>) -> Result<()>) -> Result<Tally> {
-        let Self { name, parser, mut input } = self;
+        let Self { name, parser, mut input, cure } = self;
         let bar = bar(&name, input.total_bytes());
         let mut reader = Reader::new(parser);
         let (mut outcome, mut records) = (Ok(()), 0_u64);
@@ -93,7 +99,7 @@ impl Log {
             report(&name, &tally);
             return Err(broken(&name, &tally, error));
         }
-        tally.usable().map_err(|error| Unfit::Log(format!("{name}: {error}{CURE}")))?;
+        tally.usable().map_err(|error| Unfit::Log(format!("{name}: {error}{cure}")))?;
         report(&name, &tally);
         Ok(tally)
     }
@@ -226,4 +232,30 @@ fn bar(name: &str, length: Option<u64>) -> ProgressBar {
         .expect("the template is a constant that was tried")
         .progress_chars("=> ");
     bar.with_style(style).with_prefix(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str =
+        "10.0.0.1 - - [12/Nov/2024:08:30:11 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"x y\"\n";
+
+    #[test]
+    fn the_first_request_of_a_named_format_is_shown_as_it_was_understood() {
+        let named = parser("combined").unwrap();
+        let word = as_named("a.log", &*named, LINE.as_bytes()).unwrap();
+        assert!(word.ends_with("10.0.0.1 asks GET /a, status 200, 5 bytes"), "{word}");
+        assert_eq!(as_named("a.log", &*named, b"noise\n"), None);
+    }
+
+    #[test]
+    fn a_named_format_that_fits_no_line_is_answered_with_the_one_that_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        std::fs::write(&path, LINE).unwrap();
+        let short = "$remote_addr [$time_local] \"$request\" $status $body_bytes_sent";
+        let error = Log::open(&path, Some(short)).unwrap().read(|_| Ok(())).unwrap_err();
+        assert!(error.to_string().ends_with("without --format it is read as combined"), "{error}");
+    }
 }
