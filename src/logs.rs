@@ -174,7 +174,7 @@ fn as_read(name: &str, guess: &Guess) -> String {
 
 /// The first request of a log in a named format, as it was understood; `None` when its beginning
 /// has none.
-fn as_named(name: &str, parser: &dyn Parse, sample: &[u8]) -> Option<String> {
+pub(crate) fn as_named(name: &str, parser: &dyn Parse, sample: &[u8]) -> Option<String> {
     let mut word = None;
     Reader::new(parser.fork()).block(sample, |record| {
         word.get_or_insert_with(|| {
@@ -192,7 +192,8 @@ fn ask(word: &mut String, first: &Record<'_>) {
     let _ = write!(word, " {} {}{}", first.method, first.site, first.url);
     let _ = write!(word, ", status {}, {} bytes", first.status, first.bytes);
     if let Some(took) = first.served.or(first.took) {
-        let _ = write!(word, ", {} ms", took.as_secs_f64() * 1e3);
+        // Logs have microseconds at most.
+        let _ = write!(word, ", {} ms", took.as_micros() as f64 / 1e3);
     }
     if let Some(server) = &first.server {
         let _ = write!(word, ", by {server}");

@@ -4,7 +4,7 @@
 //! order of their first requests, whatever the order on the command line.
 
 use crate::input::Input;
-use crate::logs::{CURE, Unfit, broken, found_out, parser, report};
+use crate::logs::{CURE, Unfit, as_named, broken, found_out, parser, report};
 use anyhow::{Context, Result};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -209,7 +209,13 @@ impl Logs {
         let mut input = Input::open(&path).with_context(|| format!("cannot read {name}"))?;
         let sample = input.sample().with_context(|| format!("cannot read {name}"))?;
         let (parser, format, confidence) = match &self.format {
-            Some(text) => (parser(text)?, text.clone(), None),
+            Some(text) => {
+                let parser = parser(text)?;
+                if let Some(word) = as_named(&name, &*parser, &sample).filter(|_| !self.repeated) {
+                    (self.note)(&word);
+                }
+                (parser, text.clone(), None)
+            }
             None => {
                 let (guess, word) = found_out(&name, &sample)?;
                 if !self.repeated {
