@@ -17,6 +17,7 @@
 
 pub mod claim;
 pub mod cluster;
+mod histogram;
 pub mod papers;
 pub mod replay;
 pub mod site;

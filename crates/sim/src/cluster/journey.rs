@@ -238,7 +238,7 @@ impl Engine<'_> {
     /// The client has the whole reply.
     pub(super) fn answered(&mut self, place: u32, sent: Instant) {
         let connection = self.connections.get(place);
-        self.meter.delays.add(sent.since(connection.asked));
+        self.meter.delays.count(sent.since(connection.asked).as_nanos() as u64);
         self.meter.answered += 1;
         self.totals.answered += 1;
         connection.at += 1;

@@ -27,7 +27,6 @@ mod setup;
 pub use arrivals::Arrivals;
 pub use cache_mirror::CacheMirror;
 pub use engine::Engine;
-pub use meter::Delays;
 pub use report::{NodeReport, Report, Totals};
 pub use script::Script;
 pub use setup::{Chooser, Fault, FaultKind, Limit, Loss, Mechanism, Reports, Setup};

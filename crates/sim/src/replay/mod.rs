@@ -16,7 +16,7 @@ mod arrivals;
 mod copies;
 mod costs;
 mod demand;
-mod histogram;
+
 mod holders;
 mod lanes;
 mod outcome;
@@ -25,9 +25,9 @@ mod server;
 mod setup;
 mod slices;
 
+pub use crate::histogram::Histogram;
 pub use costs::{Costs, Logged, Reply, Teacher, Times};
 pub use demand::Demand;
-pub use histogram::Histogram;
 pub use outcome::{Outcome, ServerOutcome, Strain};
 pub use run::{OPEN_MAX, Run};
 pub use setup::{Pace, Setup};

@@ -55,15 +55,21 @@ impl Histogram {
 
     /// What a share of `quantile` (0 to 1) did not exceed: the middle of its bucket; zero of none.
     pub fn quantile(&self, quantile: f64) -> Duration {
+        Duration::from_nanos(self.bucket_at(quantile).map_or(0, middle_ns))
+    }
+
+    /// The same, as the least span of its bucket: at most 1/32 too short, never too long.
+    pub fn least(&self, quantile: f64) -> Duration {
+        Duration::from_nanos(self.bucket_at(quantile).map_or(0, least_ns))
+    }
+
+    fn bucket_at(&self, quantile: f64) -> Option<usize> {
         let wanted = (quantile.clamp(0.0, 1.0) * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
+        self.counts.iter().position(|count| {
             seen += count;
-            if seen >= wanted {
-                return Duration::from_nanos(middle_ns(bucket));
-            }
-        }
-        Duration::ZERO
+            seen >= wanted
+        })
     }
 }
 
@@ -75,12 +81,22 @@ fn bucket(span_ns: u64) -> usize {
     (((doubling + 1) << FINE_BITS) | ((span_ns >> doubling) & (FINE - 1))) as usize
 }
 
-fn middle_ns(bucket: usize) -> u64 {
+/// How far the buckets of a doubling are apart, as a power of two, and which of them it is.
+fn place(bucket: usize) -> (Option<u64>, u64) {
     let (doubling, fine) = ((bucket >> FINE_BITS) as u64, bucket as u64 & (FINE - 1));
-    match doubling.checked_sub(1) {
-        None => fine,
-        Some(doubling) => ((FINE | fine) << doubling) + ((1 << doubling) >> 1),
+    (doubling.checked_sub(1), fine)
+}
+
+fn least_ns(bucket: usize) -> u64 {
+    match place(bucket) {
+        (None, fine) => fine,
+        (Some(doubling), fine) => (FINE | fine) << doubling,
     }
+}
+
+fn middle_ns(bucket: usize) -> u64 {
+    let half = place(bucket).0.map_or(0, |doubling| (1 << doubling) >> 1);
+    least_ns(bucket) + half
 }
 
 #[cfg(test)]
