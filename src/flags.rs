@@ -95,6 +95,10 @@ pub struct Run {
     /// Where clients connect; `:8080` is every address of the machine (repeatable)
     #[arg(short, long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<String>,
+    /// How requests reach their server, of every --listen: relay, splice, handoff, multi-handoff
+    /// or forward
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub delivery: Option<String>,
     /// A server, with a name, weight, capacity or max_inflight if wanted (repeatable)
     #[arg(short, long, value_name = "[NAME=]HOST:PORT[,KEY=VALUE...]")]
     pub server: Vec<String>,
@@ -123,6 +127,13 @@ impl Run {
             list.iter().cloned().map(make).collect::<Vec<_>>()
         };
         let mut flags = many(&self.listen, Flag::Listen);
+        if let Some(name) = &self.delivery {
+            let of = |listener: &String| Flag::Delivery {
+                listener: listener.clone(),
+                name: name.clone(),
+            };
+            flags.extend(self.listen.iter().map(of));
+        }
         flags.extend(many(&self.server, Flag::Server));
         flags.extend(one(&self.policy, Flag::Policy));
         flags.extend(one(&self.access_log, Flag::AccessLog));

@@ -45,10 +45,9 @@ fn summary(file: &Path, diagnosis: &Diagnosis) -> String {
         1 => Some(format!("1 {name}")),
         count => Some(format!("{count} {name}s")),
     };
-    let counts: Vec<_> = [(Gravity::Error, "error"), (Gravity::Warning, "warning")]
-        .into_iter()
-        .filter_map(|(gravity, name)| count(gravity, name))
-        .collect();
+    let all = [(Gravity::Error, "error"), (Gravity::Warning, "warning"), (Gravity::Note, "note")];
+    let counts: Vec<_> =
+        all.into_iter().filter_map(|(gravity, name)| count(gravity, name)).collect();
     match counts.as_slice() {
         [] => format!("{}: valid", file.display()),
         counts => format!("{}: {}", file.display(), counts.join(", ")),

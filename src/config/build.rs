@@ -43,6 +43,8 @@ impl Builder<'_> {
         let listeners = self.listeners();
         let servers = self.servers();
         let policy = self.policy(&servers);
+        let oneway = self.oneway();
+        self.one_way_contradictions(&listeners, &servers, policy.as_ref());
         let rule_names = self.rule_names();
         let rules = self.rules();
         let ejection = self.document.one("ejection");
@@ -69,6 +71,7 @@ impl Builder<'_> {
             log: self.log(),
             admin: self.admin(env),
             forwarded: self.forwarded(),
+            oneway,
         };
         Some(config)
     }

@@ -2,9 +2,10 @@
 
 use super::address;
 use super::build::Builder;
+use super::oneway;
 use super::problem::Problem;
 use super::raw::Env;
-use super::ready::{Admin, Listener, Secret, Server};
+use super::ready::{Admin, Delivery, Listener, Secret, Server};
 use super::source::Place;
 use super::values::Values;
 use std::net::SocketAddr;
@@ -41,6 +42,7 @@ impl Builder<'_> {
             listeners.push(Listener {
                 name: table.name.clone(),
                 addresses,
+                delivery: table.word("delivery").and_then(Delivery::named).unwrap_or_default(),
                 congestion: table.text("congestion"),
                 defer_accept: table.flag("defer_accept"),
                 backlog: table.number("backlog"),
@@ -76,6 +78,7 @@ impl Builder<'_> {
                 let problem = Problem::warning(place, message, remedy);
                 self.problems.push(problem.after(first.and_then(|first| first.place("address"))));
             }
+            let agent = self.agent(table);
             let own = table.is_set("max_inflight").then(|| table.limit("max_inflight"));
             servers.push(Server {
                 name: table.name.clone(),
@@ -83,9 +86,20 @@ impl Builder<'_> {
                 weight: table.number("weight"),
                 capacity: table.limit("capacity").map(narrow),
                 max_inflight: own.unwrap_or(fallback).map(narrow),
+                agent,
             });
         }
         servers
+    }
+
+    fn agent(&mut self, table: &Values) -> Option<String> {
+        match oneway::agent(&table.text("agent")?) {
+            Ok(address) => Some(address),
+            Err((message, remedy)) => {
+                self.error(table.place("agent"), message, remedy);
+                None
+            }
+        }
     }
 
     pub(crate) fn admin(&mut self, env: Env<'_>) -> Admin {

@@ -10,6 +10,13 @@ use super::source::{Place, Source};
 pub enum Flag {
     /// `--listen ADDRESS:PORT`: one more listener.
     Listen(String),
+    /// `--delivery NAME`, of a listener that `--listen` gave.
+    Delivery {
+        /// What `--listen` said.
+        listener: String,
+        /// The delivery.
+        name: String,
+    },
     /// `--server [NAME=]HOST:PORT[,KEY=VALUE...]`: one more server. Its name is its address
     /// unless one is given.
     Server(String),
@@ -30,6 +37,7 @@ impl Flag {
     pub(crate) fn source(&self) -> Source {
         let (name, text) = match self {
             Self::Listen(text) => ("--listen", text),
+            Self::Delivery { name, .. } => ("--delivery", name),
             Self::Server(text) => ("--server", text),
             Self::Policy(text) => ("--policy", text),
             Self::AccessLog(text) => ("--access-log", text),
@@ -45,6 +53,9 @@ impl Flag {
         let written = Written { source };
         match self {
             Self::Listen(text) => written.nested(&["listen", text, "address"], text),
+            Self::Delivery { listener, name } => {
+                written.nested(&["listen", listener, "delivery"], name)
+            }
             Self::Policy(text) => written.nested(&["policy", "name"], text),
             Self::AccessLog(text) => written.nested(&["log", "access"], text),
             Self::Workers(text) => written.nested(&["workers"], text),

@@ -5,6 +5,7 @@
 //! says is what happens.
 
 use super::kind::Kind;
+use distributor::Delivery;
 
 /// A table of the configuration.
 #[derive(Debug)]
@@ -114,6 +115,9 @@ pub const SECTIONS: &[Section] = &[
         reached the client, and only for idempotent requests or such as were not sent.", RETRY),
     table("health", Form::One, "How servers are checked.", HEALTH),
     table("ejection", Form::One, "How requests that fail take a server out.", EJECTION),
+    table("oneway", Form::One, "One way: connections that are handed to the server that answers, \
+        which replies to the client directly. Needed by listeners whose `delivery` is handoff, \
+        multi-handoff or forward; see docs/operating.md.", ONEWAY),
     table("slow_start", Form::One, "How a server that comes back, or joins, gets its share.",
         SLOW_START),
     table("log", Form::One, "What is written down.", LOG),
@@ -135,6 +139,12 @@ const TOP: &[Key] = &[
 const LISTEN: &[Key] = &[
     key("address", Texts, Needed, "`ADDRESS:PORT`, one or several. `:8080` is every address of \
         the machine, IPv6 and IPv4."),
+    key("delivery", Word(Delivery::NAMES), Is("\"relay\""), "How requests reach their server. relay: \
+        through the switch, both ways. splice: the same, by the kernel alone where it can. handoff: \
+        the connection is handed to the server of its first request and stays. multi-handoff: it \
+        moves on with later requests, when nothing is left to say. forward: it stays with the \
+        first server, whose agent fetches from the others. The last three need [oneway] and \
+        addresses of their own."),
     key("congestion", Text, Unset("the system's default"), "TCP congestion control of client \
         connections, such as \"cubic\" or \"bbr\". In virtual machines the pacing timers of bbr \
         cost much CPU on large replies."),
@@ -155,6 +165,34 @@ const SERVER: &[Key] = &[
         that are \"auto\" follow it."),
     key("max_inflight", Count(1, 1_000_000, &["off"]), Unset("max_inflight of [queue]"),
         "Requests it is given at once; others wait in its queue."),
+    key("agent", Text, Unset("nobody is asked"), "`HOST:PORT` of its `baton agent`, which reports \
+        its load and the connections that it owns."),
+];
+
+#[rustfmt::skip]
+const ONEWAY: &[Key] = &[
+    key("interfaces", Texts, Needed, "The network interfaces of this machine by which clients come \
+        and servers are reached, such as [\"eth0\"]."),
+    key("key", Text, Unset("key_file"), "What front-end and servers know each other's messages by: \
+        32 hexadecimal digits, such as `openssl rand -hex 16` gives, the same in every agent; \
+        better \"${BATON_ONEWAY_KEY}\" than in the file."),
+    key("key_file", Text, Unset("key"), "A file that holds the key, relative to this one."),
+    key("port", Count(1, 65_535, &[]), Is("7117"), "The UDP port of the messages between front-end \
+        and servers."),
+    key("network", Word(&["neighbours", "routed"]), Is("\"neighbours\""), "Where servers are. \
+        neighbours: on the same layer-2 network, where segments of a connection that was handed \
+        over travel as they are. routed: behind routers, and every segment travels in an \
+        envelope."),
+    key("idle", Span(SECOND, 30 * DAY, &[]), Is("\"1h\""), "A connection that was handed over, \
+        without a segment of the client; then it is forgotten."),
+    key("flows_max", Count(1024, 16_000_000, &[]), Is("1000000"), "Connections handed over at \
+        once, some 100 bytes of kernel memory each; beyond, the relay takes them."),
+    key("memos_max", Count(1024, 16_000_000, &[]), Is("1000000"), "Answers that the kernel may \
+        repeat, some 64 bytes of kernel memory each; the oldest go first."),
+    key("agent_period", Span(100, HOUR, &[]), Is("\"1s\""), "How often agents are asked. A report \
+        is believed for three of these."),
+    key("pin", Text, Is("\"/sys/fs/bpf/baton\""), "A folder in a file system of type bpf, where \
+        the kernel's tables outlive the process. Of each switch of a machine its own."),
 ];
 
 #[rustfmt::skip]
@@ -200,6 +238,9 @@ const RULE: &[Key] = &[
         content: parts joined by +, of host, path, query, query:NAME,NAME (only these \
         parameters, in any order), header:NAME and cookie:NAME. When none of the parts is in a \
         request, its target is host+path+query."),
+    key("delivery", Word(&["relay"]), Unset("the listener's"), "Matching requests pass through the \
+        switch, on listeners too that hand connections over: for what it must see, limit, retry \
+        or mark."),
 ];
 
 #[rustfmt::skip]

@@ -13,6 +13,7 @@ mod flag;
 pub mod keys;
 mod kind;
 mod load;
+mod oneway;
 mod policy_table;
 mod problem;
 mod raw;

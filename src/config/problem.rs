@@ -16,6 +16,8 @@ pub enum Gravity {
     Error,
     /// It can, but is hardly what was meant.
     Warning,
+    /// It can, and may be meant; this is what follows from it.
+    Note,
 }
 
 /// One thing that is wrong.
@@ -81,6 +83,14 @@ impl Problem {
         Self { gravity: Gravity::Warning, ..Self::error(place, message, remedy) }
     }
 
+    pub(crate) fn note(
+        place: impl Into<Option<Place>>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { gravity: Gravity::Note, ..Self::error(place, message, remedy) }
+    }
+
     /// Adds where the first of two is.
     pub(crate) fn after(self, first: Option<Place>) -> Self {
         Self { first, ..self }
@@ -118,6 +128,7 @@ impl Diagnosis {
             "ok": self.count(Gravity::Error) == 0,
             "errors": self.count(Gravity::Error),
             "warnings": self.count(Gravity::Warning),
+            "notes": self.count(Gravity::Note),
             "problems": rows,
         });
         format!("{value:#}\n")
@@ -135,6 +146,7 @@ impl Diagnosis {
         let severity = match problem.gravity {
             Gravity::Error => Severity::Error,
             Gravity::Warning => Severity::Warning,
+            Gravity::Note => Severity::Advice,
         };
         let diagnostic = MietteDiagnostic::new(problem.message.clone()).with_severity(severity);
         let Some((place, source)) = self.place(problem) else {
@@ -203,8 +215,10 @@ impl fmt::Display for Diagnosis {
                 let spot = source.spot(place.span.start);
                 write!(f, "{}:{}:{}: ", source.name, spot.line, spot.column)?;
             }
-            if problem.gravity == Gravity::Warning {
-                write!(f, "warning: ")?;
+            match problem.gravity {
+                Gravity::Error => {}
+                Gravity::Warning => write!(f, "warning: ")?,
+                Gravity::Note => write!(f, "note: ")?,
             }
             let here = problem.place.as_ref().map(|place| place.source);
             let first = self.first_in_words(problem.first.as_ref(), here);

@@ -2,6 +2,8 @@
 //!
 //! Two are equal when they would make the same switch: a reload compares them.
 
+pub use super::oneway::{Key, Network, Oneway};
+pub use distributor::Delivery;
 use policy::{Entry, Params, Policy};
 use rules::Rules;
 use std::fmt;
@@ -48,6 +50,8 @@ pub struct Config {
     pub admin: Admin,
     /// What servers learn of clients.
     pub forwarded: Forwarded,
+    /// How connections are handed to servers; `None`: no key and interfaces are given for that.
+    pub oneway: Option<Oneway>,
 }
 
 /// A place where clients connect.
@@ -57,6 +61,8 @@ pub struct Listener {
     pub name: String,
     /// Its addresses; `[::]` is meant for IPv4 clients too.
     pub addresses: Vec<SocketAddr>,
+    /// How requests reach their server.
+    pub delivery: Delivery,
     /// TCP congestion control; `None`: the system's default.
     pub congestion: Option<String>,
     /// Whether to wake up only for connections that said something.
@@ -78,6 +84,8 @@ pub struct Server {
     pub capacity: Option<u32>,
     /// Requests it is given at once; `None`: as many as come.
     pub max_inflight: Option<u32>,
+    /// `host:port` of the agent that reports for it.
+    pub agent: Option<String>,
 }
 
 impl Server {

@@ -109,6 +109,7 @@ impl Builder<'_> {
             cookie: self.pairs(table, "cookie"),
             class: table.text("class"),
             target: self.target(table),
+            relay: table.word("delivery") == Some("relay"),
         }
     }
 
@@ -144,19 +145,20 @@ impl Builder<'_> {
     /// that these decide.
     fn shadowed(&mut self, tables: &[Values], specs: &[RuleSpec]) {
         let everything = RuleSpec::default();
-        let mut decided: HashMap<RuleSpec, [Option<usize>; 2]> = HashMap::new();
+        let mut decided: HashMap<RuleSpec, [Option<usize>; 3]> = HashMap::new();
         for (at, (spec, table)) in specs.iter().zip(tables).enumerate() {
-            let matched = RuleSpec { class: None, target: None, ..spec.clone() };
-            let decides = [spec.class.is_some(), spec.target.is_some()];
+            let matched = RuleSpec { class: None, target: None, relay: false, ..spec.clone() };
+            let decides = [spec.class.is_some(), spec.target.is_some(), spec.relay];
             let before = |what: usize| {
                 let by = |rule| decided.get(rule).and_then(|by| by[what]);
                 by(&everything).or_else(|| by(&matched))
             };
-            let mut late = [0, 1].into_iter().filter(|what| decides[*what]).map(before).peekable();
+            let mut late = (0..decides.len()).filter(|what| decides[*what]).map(before).peekable();
             if late.peek().is_some()
                 && let Some(by) = late.try_fold(0, |last, by| by.map(|by: usize| by.max(last)))
             {
-                let general = RuleSpec { class: None, target: None, ..specs[by].clone() };
+                let general =
+                    RuleSpec { class: None, target: None, relay: false, ..specs[by].clone() };
                 let (how, remedy) = match general == everything && matched != everything {
                     true => ("every request", "move the general rule to the end"),
                     false => ("the same requests", "keep one of the two"),

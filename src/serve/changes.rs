@@ -41,6 +41,7 @@ pub(super) fn differences(old: &Config, new: &Config) -> Vec<String> {
     note("slow start", old.slow_start != new.slow_start);
     note("log", old.log != new.log);
     note("forwarded", old.forwarded != new.forwarded);
+    note("one way", old.oneway != new.oneway);
     changed
 }
 

@@ -39,6 +39,6 @@ pub use ask::Ask;
 pub use counters::PerWorker;
 pub use listen::Listen;
 pub use say::say;
-pub use settings::{AccessFormat, Forwarding, Retry, Settings, Timeouts};
+pub use settings::{AccessFormat, Delivery, Forwarding, Retry, Settings, Timeouts};
 pub use shared::{Backend, Clock, Entrance, Live, Observer, Route, Shared};
 pub use team::Team;

@@ -71,6 +71,49 @@ pub struct Forwarding {
     pub trust: bool,
 }
 
+/// How the requests of a listener reach their server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// Both ways through the switch: request and reply are read here.
+    #[default]
+    Relay,
+    /// Both ways, by the kernel alone where it can: the papers' TCP splicing.
+    Splice,
+    /// The connection goes to the server of its first request, once, and the replies go to the
+    /// client directly (ASPLOS 1998).
+    Handoff,
+    /// It goes on to other servers with later requests (USENIX 1999: multiple hand-off).
+    MultiHandoff,
+    /// It stays with the first server, which fetches from others (USENIX 1999: back-end
+    /// forwarding).
+    Forward,
+}
+
+impl Delivery {
+    /// Every one, in the order of their declaration.
+    pub const ALL: &'static [Self] =
+        &[Self::Relay, Self::Splice, Self::Handoff, Self::MultiHandoff, Self::Forward];
+
+    /// Their words in the configuration.
+    pub const NAMES: &'static [&'static str] =
+        &["relay", "splice", "handoff", "multi-handoff", "forward"];
+
+    /// The word in the configuration, logs and metrics.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The one with that word.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|delivery| delivery.name() == name)
+    }
+
+    /// Whether replies go to the client without passing the switch.
+    pub const fn one_way(self) -> bool {
+        matches!(self, Self::Handoff | Self::MultiHandoff | Self::Forward)
+    }
+}
+
 /// Forms of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessFormat {

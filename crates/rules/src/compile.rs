@@ -49,6 +49,7 @@ pub(crate) fn compile(specs: Vec<RuleSpec>, classes: ClassNames) -> Result<Rules
     Ok(Rules {
         classes_end: end(|rule| rule.class.is_some()),
         recipes_end: end(|rule| rule.recipe.is_some()),
+        relays_end: end(|rule| rule.relay),
         index: Index::new(&specs),
         default_recipe: Recipe::new(&TargetSpec::default()),
         rules,
@@ -91,8 +92,10 @@ impl Compiler<'_> {
             }
         }
         rule.recipe = spec.target.as_ref().map(Recipe::new);
-        if spec.class.is_none() && spec.target.is_none() {
-            self.error("", 0, "the rule decides nothing", "give it a class, a target or both");
+        rule.relay = spec.relay;
+        if spec.class.is_none() && spec.target.is_none() && !spec.relay {
+            let remedy = "give it a class, a target, or delivery = \"relay\"";
+            self.error("", 0, "the rule decides nothing", remedy);
         }
         rule
     }

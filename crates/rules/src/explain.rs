@@ -142,6 +142,13 @@ impl Field {
     }
 }
 
+impl Field {
+    /// Whether it is about header fields, which only who reads the whole head can know.
+    pub(crate) const fn is_of_header(self) -> bool {
+        matches!(self, Self::Header | Self::Cookie)
+    }
+}
+
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is {:?}, not {}", self.field.name(), self.found, self.wanted)

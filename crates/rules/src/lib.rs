@@ -43,6 +43,8 @@ pub struct Rules {
     classes_end: usize,
     /// One past the last rule that gives a recipe.
     recipes_end: usize,
+    /// One past the last rule that wants the relay.
+    relays_end: usize,
     default_recipe: Recipe,
 }
 
@@ -55,6 +57,12 @@ pub struct Verdict {
     pub target: TargetId,
     /// The first rule that matched, counted from 0: the label of logs and metrics.
     pub rule: Option<u16>,
+    /// Whether it must pass through the switch, however its listener delivers: some matching rule
+    /// says so.
+    pub relay: bool,
+    /// Whether method, host, path and query alone led to this: any request with the same ones is
+    /// judged alike, whatever its other header fields are.
+    pub by_line: bool,
 }
 
 impl Rules {
@@ -72,7 +80,7 @@ impl Rules {
     }
 
     /// Judges one request. The first matching rule that names a class decides the class; the first
-    /// that gives a target recipe decides the target.
+    /// that gives a target recipe decides the target. Any that wants the relay gets it.
     pub fn judge(&self, facts: &impl Facts) -> Verdict {
         let view = View::new(facts);
         let decided = self.decide(&view);
@@ -80,6 +88,8 @@ impl Rules {
             class: decided.class.map_or(Class::STATIC, |(class, _)| class),
             target: target::target(self.recipe(&decided), &self.default_recipe, &view),
             rule: decided.first,
+            relay: decided.relay,
+            by_line: !decided.by_field && !self.recipe(&decided).reads_fields(),
         }
     }
 
@@ -99,18 +109,25 @@ impl Rules {
             let at = usize::from(number);
             let class_open = decided.class.is_none() && at < self.classes_end;
             let recipe_open = decided.recipe.is_none() && at < self.recipes_end;
-            if decided.first.is_some() && !class_open && !recipe_open {
+            let relay_open = !decided.relay && at < self.relays_end;
+            if decided.first.is_some() && !class_open && !recipe_open && !relay_open {
                 break;
             }
             let rule = &self.rules[at];
-            if rule.miss(view).is_some() {
-                continue;
+            // Tests of fields are the last ones: whoever gets to them has all else in common.
+            match rule.miss(view) {
+                Some(field) => {
+                    decided.by_field |= field.is_of_header();
+                    continue;
+                }
+                None => decided.by_field |= rule.reads_fields,
             }
             decided.first = decided.first.or(Some(number));
             decided.class = decided.class.or(rule.class.map(|class| (class, number)));
             if decided.recipe.is_none() && rule.recipe.is_some() {
                 decided.recipe = Some(number);
             }
+            decided.relay |= rule.relay;
         }
         decided
     }
@@ -136,4 +153,7 @@ struct Decided {
     first: Option<u16>,
     class: Option<(Class, u16)>,
     recipe: Option<u16>,
+    relay: bool,
+    /// Whether a header field told matching from not matching.
+    by_field: bool,
 }

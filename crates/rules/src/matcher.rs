@@ -10,10 +10,15 @@ use policy::Class;
 /// A rule, ready to be tried.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// What it demands and nothing else, the cheapest first: most rules have one test.
+    /// What it demands and nothing else, the cheapest first and those of header fields last: most
+    /// rules have one test.
     pub(crate) tests: Vec<Test>,
     pub(crate) class: Option<Class>,
     pub(crate) recipe: Option<Recipe>,
+    /// Whether a matching request passes through the switch, whatever the listener does.
+    pub(crate) relay: bool,
+    /// Whether any test is about header fields; those are the last ones.
+    pub(crate) reads_fields: bool,
 }
 
 /// One matcher. Any entry must fit of those that are about one thing, every one of `Wanted`.
@@ -57,8 +62,11 @@ enum Value {
 
 impl Rule {
     /// A rule that matches everything and decides nothing yet.
-    pub(crate) fn new(tests: Vec<Test>) -> Self {
-        Self { tests, class: None, recipe: None }
+    pub(crate) fn new(mut tests: Vec<Test>) -> Self {
+        let of_header = |test: &Test| test.field().is_of_header();
+        tests.sort_by_key(of_header);
+        let reads_fields = tests.iter().any(of_header);
+        Self { tests, class: None, recipe: None, relay: false, reads_fields }
     }
 
     /// The first matcher that does not match; `None` when the rule matches.

@@ -44,6 +44,8 @@ pub struct RuleSpec {
     pub class: Option<String>,
     /// What the target of a matching request is made of.
     pub target: Option<TargetSpec>,
+    /// Whether matching requests pass through the switch, however the listener delivers.
+    pub relay: bool,
 }
 
 /// A name that must be there, and what its value must be like: `name`, `name=value` or

@@ -25,6 +25,11 @@ impl Recipe {
     pub(crate) fn new(spec: &TargetSpec) -> Self {
         Self(spec.0.clone())
     }
+
+    /// Whether a header field is part of it.
+    pub(crate) fn reads_fields(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Header(_) | Part::Cookie(_)))
+    }
 }
 
 /// The target by `recipe`, or by `whole` when nothing that `recipe` asks for is there.

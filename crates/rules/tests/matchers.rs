@@ -175,6 +175,45 @@ fn the_first_rule_that_names_one_decides_the_class_and_likewise_the_target() {
 }
 
 #[test]
+fn any_matching_rule_may_want_the_relay_and_needs_no_class_for_that() {
+    let path = |prefix: &str| list(&[prefix]);
+    let specs = vec![
+        RuleSpec {
+            class: Some("cpu".to_owned()),
+            target: "path".parse().ok(),
+            ..RuleSpec::default()
+        },
+        RuleSpec { path_prefix: path("/a/"), relay: true, ..RuleSpec::default() },
+    ];
+    let rules = Rules::compile(specs, ClassNames::default()).unwrap();
+    let (relayed, other) = (rules.judge(&request("/a/b")), rules.judge(&request("/b")));
+    assert_eq!((relayed.relay, relayed.class, relayed.rule), (true, Class::CPU, Some(0)));
+    assert!(!other.relay);
+}
+
+#[test]
+fn only_what_header_fields_had_no_say_in_is_judged_by_the_line() {
+    let cookie = RuleSpec {
+        path_glob: list(&["/shop/**"]),
+        cookie: pairs(&["user"]),
+        class: Some("cpu".to_owned()),
+        ..RuleSpec::default()
+    };
+    let keyed = RuleSpec {
+        path_prefix: list(&["/keyed"]),
+        target: "path+header:x-key".parse().ok(),
+        ..RuleSpec::default()
+    };
+    let rules = Rules::compile(vec![cookie, keyed], ClassNames::default()).unwrap();
+    let by_line =
+        |url: &str, cookie: &str| rules.judge(&request(url).with_field("cookie", cookie)).by_line;
+    assert!(by_line("/", "user=1"), "the cookie is not even looked at");
+    assert!(!by_line("/shop/a", "user=1"), "it is why the rule matches");
+    assert!(!by_line("/shop/a", "other=1"), "it is why the rule does not");
+    assert!(!by_line("/keyed/a", ""), "the target is made of a field");
+}
+
+#[test]
 fn an_own_class_is_counted_after_the_fixed_ones() {
     let classes = ClassNames::new(&["video", "search"]).unwrap();
     let spec = RuleSpec { class: Some("search".to_owned()), ..RuleSpec::default() };
