@@ -13,6 +13,7 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("load", &["wire", "workload", "policy"]),
     ("distributor", &["policy", "rules", "wire"]),
     ("control", &["policy"]),
+    ("testbed", &["origin", "policy"]),
 ];
 
 /// Crates into which no clock, socket, thread or chance can get.
