@@ -8,7 +8,8 @@
 
 use crate::rotation::{Roster, Rotation};
 use crate::{
-    Assignment, Change, Class, Cluster, Dice, Entry, Policy, Request, Server, ServerId, Why,
+    Assignment, Change, Class, Cluster, Dice, Entry, Instant, Policy, Request, Server, ServerId,
+    Wheel, Why,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -36,6 +37,15 @@ impl Policy for Cap {
 
     fn changed(&mut self, _: Change, cluster: &Cluster) {
         self.lists.adapt(Roster::of(cluster, Server::share));
+    }
+
+    fn wheel(&self, class: Class, _: &Cluster) -> Option<Wheel> {
+        let cycle = self.lists.turns[place(class)].cycle(&self.lists.roster)?;
+        Some(Wheel { number: place(class) as u8, cycle, until: Instant::NEVER })
+    }
+
+    fn turned(&mut self, class: Class, turns: u64, _: &Cluster) {
+        self.lists.turns[place(class)].turned(turns, &self.lists.roster);
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Because the driver counts (relay, kernel tables and simulator alike), a policy cannot miscount.
 
+use crate::elsewhere::Seen;
 use crate::server::{Server, Spec, State, WARM};
-use crate::{Instant, Load, Report, ServerId};
+use crate::{Elsewhere, Instant, Load, Report, ServerId};
 
 /// The servers of one cluster and their books.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Cluster {
     /// Pressure of each of `usable` and when it was last chosen: what almost every comparison of
     /// servers looks at, in one or two cache lines.
     ranks: Vec<(Load, u64)>,
+    /// What others count; part of every server's load.
+    elsewhere: Seen,
     /// Largest share among usable servers: what "full weight" means.
     share_max: u64,
     total: Load,
@@ -32,14 +35,18 @@ impl Cluster {
     /// Adds a server and returns its slot; `None` when all 65,536 slots are taken. To the ties it
     /// counts as just chosen.
     pub fn join(&mut self, spec: Spec, state: State, now: Instant) -> Option<ServerId> {
-        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        let id = ServerId(u16::try_from(free).ok()?);
+        let (mut ids, end) = ((0..=u16::MAX).map(ServerId), self.slots.len());
+        // Connections counted elsewhere for the last one in a slot are not the next one's.
+        let is_free = |id: &ServerId| {
+            id.index() >= end || (self.server(*id).is_none() && self.elsewhere.of(*id).open == 0)
+        };
+        let id = ids.find(is_free)?;
         self.serial += 1;
         let server = Server::new(id, spec, state, self.serial, now);
-        if free == self.slots.len() {
+        if id.index() == end {
             self.slots.push(None);
         }
-        self.slots[free] = Some(server);
+        self.slots[id.index()] = Some(server);
         self.recount();
         Some(id)
     }
@@ -153,6 +160,63 @@ impl Cluster {
         }
     }
 
+    /// Replaces what is counted elsewhere for one server; see [`Cluster::elsewhere_all`].
+    pub fn elsewhere(&mut self, id: ServerId, count: Elsewhere, now: Instant) {
+        self.elsewhere_all(&[(id, count)], now);
+    }
+
+    /// Replaces what is counted elsewhere, for each server that is named: it is part of the
+    /// server's load from now on. Those chosen since the last call are taken to have been chosen in
+    /// the order of their numbers, and after everybody else.
+    #[inline]
+    pub fn elsewhere_all(&mut self, counts: &[(ServerId, Elsewhere)], now: Instant) {
+        for (id, count) in counts {
+            if let Some((old, new)) = self.elsewhere.note(*id, *count) {
+                self.count_elsewhere(*id, old, new, now);
+            }
+        }
+        if self.elsewhere.any_chosen() {
+            self.order_elsewhere();
+        }
+    }
+
+    /// What was last said to be counted elsewhere for a server.
+    pub fn counted_elsewhere(&self, id: ServerId) -> Elsewhere {
+        self.elsewhere.of(id)
+    }
+
+    /// The part of a server's load that was begun here.
+    pub fn load_here(&self, id: ServerId) -> Load {
+        self.load(id).minus(self.elsewhere.of(id).load())
+    }
+
+    fn count_elsewhere(&mut self, id: ServerId, old: Elsewhere, new: Elsewhere, now: Instant) {
+        let Some(server) = self.server_mut(id) else { return };
+        server.count(now);
+        server.load = server.load.minus(old.load()).plus(new.load());
+        server.begun += new.begun.saturating_sub(old.begun);
+        let left = server.state == State::Left;
+        self.total = self.total.minus(old.load()).plus(new.load());
+        if left {
+            self.free_if_over(id);
+        } else {
+            self.rank(id);
+        }
+    }
+
+    fn order_elsewhere(&mut self) {
+        let chosen = self.elsewhere.in_order();
+        for (_, id) in &chosen {
+            self.serial += 1;
+            let serial = self.serial;
+            if let Some(server) = self.server_mut(*id) {
+                server.chosen = serial;
+                self.rank(*id);
+            }
+        }
+        self.elsewhere.ordered(chosen);
+    }
+
     /// The servers that may be chosen, by slot. Empty when none is up.
     pub fn usable(&self) -> &[ServerId] {
         &self.usable
@@ -236,9 +300,15 @@ impl Cluster {
         self.usable.iter().filter_map(|id| self.server(*id)).map(Server::share).sum()
     }
 
-    /// A number that changes whenever a server joins, leaves, changes state or changes share.
+    /// A number that changes whenever a server joins, leaves, changes state or changes share, and
+    /// when another policy takes over. It never returns to an earlier one.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Begins another epoch: promises of the policy before this one do not bind the next.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.epoch += 1;
     }
 
     /// Whether ejections are being ignored because too few servers are up.
@@ -247,8 +317,9 @@ impl Cluster {
     }
 
     fn free_if_over(&mut self, id: ServerId) {
+        let elsewhere = self.elsewhere.of(id).open;
         let slot = &mut self.slots[id.index()];
-        if slot.as_ref().is_some_and(|server| server.open == 0) {
+        if slot.as_ref().is_some_and(|server| server.open == 0 && elsewhere == 0) {
             *slot = None;
         }
     }

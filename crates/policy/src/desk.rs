@@ -4,8 +4,8 @@
 //! decide alike and count alike.
 
 use crate::{
-    Assignment, Change, Cluster, Dice, Edit, Ended, Instant, Load, Policy, Preparation, Report,
-    Request, ServerId, Spec, State, Why,
+    Assignment, Change, Class, Cluster, Dice, Edit, Elsewhere, Ended, Instant, Load, Policy,
+    Preparation, Report, Request, ServerId, Spec, State, TargetId, Wheel, Why,
 };
 use core::time::Duration;
 
@@ -14,6 +14,8 @@ pub struct Desk {
     policy: Box<dyn Policy>,
     cluster: Cluster,
     dice: Dice,
+    /// Whether policies are to list what they forget.
+    keep_forgotten: bool,
 }
 
 /// The receipt for work that was given to a server: hand it back to [`Desk::finish`] exactly once.
@@ -57,7 +59,7 @@ pub struct Explanation {
 impl Desk {
     /// A desk without servers.
     pub fn new(policy: Box<dyn Policy>, cluster: Cluster, seed: u64) -> Self {
-        let mut desk = Self { policy, cluster, dice: Dice::new(seed) };
+        let mut desk = Self { policy, cluster, dice: Dice::new(seed), keep_forgotten: false };
         desk.introduce();
         desk
     }
@@ -78,9 +80,20 @@ impl Desk {
     /// Asks the policy and lets it take note, but leaves the books to the caller: for requests of
     /// a connection that already has its unit of load (see [`crate::Held`]).
     pub fn ask(&mut self, request: &Request, avoid: &[ServerId]) -> Option<Assignment> {
-        let mut answer = self.policy.decide(request, &self.cluster, &mut self.dice)?;
-        debug_assert!(self.cluster.is_usable(answer.server), "{answer:?}");
+        let answer = self.policy.decide(request, &self.cluster, &mut self.dice)?;
         self.policy.commit(request, &answer, &self.cluster);
+        self.settled(answer, avoid)
+    }
+
+    /// The answer of a wheel's turn that fell on `server`, as [`Desk::ask`] would have given it:
+    /// the policy is told of the turn later, by [`Desk::turned`].
+    pub fn turn(&self, server: ServerId, avoid: &[ServerId]) -> Option<Assignment> {
+        self.settled(Assignment::new(server, Why::Rotation), avoid)
+    }
+
+    /// What becomes of a policy's answer when servers failed this request before, or are ejected.
+    fn settled(&self, mut answer: Assignment, avoid: &[ServerId]) -> Option<Assignment> {
+        debug_assert!(self.cluster.is_usable(answer.server), "{answer:?}");
         if avoid.contains(&answer.server) {
             let others = self.cluster.usable().iter().copied().filter(|id| !avoid.contains(id));
             let server = self.cluster.least_loaded_of(others)?;
@@ -122,6 +135,40 @@ impl Desk {
             ok: outcome.ok,
         };
         self.policy.ended(&ended, &self.cluster);
+    }
+
+    /// Replaces what is counted elsewhere for a server: see [`Cluster::elsewhere_all`].
+    pub fn elsewhere(&mut self, id: ServerId, count: Elsewhere, at: Instant) {
+        self.cluster.elsewhere(id, count, at);
+    }
+
+    /// Replaces what is counted elsewhere for these servers: see [`Cluster::elsewhere_all`]. Cheap
+    /// enough to be called before each question.
+    #[inline]
+    pub fn elsewhere_all(&mut self, counts: &[(ServerId, Elsewhere)], at: Instant) {
+        self.cluster.elsewhere_all(counts, at);
+    }
+
+    /// The policy's answers for a class from now on, if they are a cycle: see [`Policy::wheel`].
+    pub fn wheel(&self, class: Class) -> Option<Wheel> {
+        self.policy.wheel(class, &self.cluster)
+    }
+
+    /// Tells the policy that others took turns of its wheel: see [`Policy::turned`].
+    pub fn turned(&mut self, class: Class, turns: u64) {
+        self.policy.turned(class, turns, &self.cluster);
+    }
+
+    /// Starts (or stops) the listing of forgotten targets, with this policy and its successors.
+    pub fn keep_forgotten(&mut self, keep: bool) {
+        self.keep_forgotten = keep;
+        self.policy.keep_forgotten(keep);
+    }
+
+    /// Moves the targets that were forgotten since the last call into `into`: see
+    /// [`Policy::forgotten`].
+    pub fn forgotten(&mut self, into: &mut Vec<TargetId>) {
+        self.policy.forgotten(into);
     }
 
     /// What would be answered now, without answering: nothing changes, not even the dice.
@@ -167,6 +214,10 @@ impl Desk {
         edit: impl FnOnce(&mut Edit<'_>) -> T,
     ) -> (Box<dyn Policy>, T) {
         let old = core::mem::replace(&mut self.policy, policy);
+        if self.keep_forgotten {
+            self.policy.keep_forgotten(true);
+        }
+        self.cluster.begin_epoch();
         let result = edit(&mut Edit::of(&mut self.cluster));
         self.introduce();
         (old, result)

@@ -16,6 +16,7 @@ mod costs;
 mod departures;
 mod desk;
 mod edit;
+mod elsewhere;
 mod gathered;
 mod lard;
 mod lard_cost;
@@ -42,6 +43,7 @@ mod target_hash;
 mod targets;
 mod thresholds;
 mod units;
+mod wheel;
 mod wrr;
 mod wrr_num;
 mod wrr_time;
@@ -51,11 +53,13 @@ pub use batch::{Charge, Held};
 pub use cluster::Cluster;
 pub use desk::{Desk, Explanation, Outcome, Ticket};
 pub use edit::Edit;
+pub use elsewhere::Elsewhere;
 pub use params::{Kind, Param, ParamError, Params, Value};
 pub use request::{Assignment, Expect, Guard, Request, Why};
 pub use server::{Report, Server, Spec, State, WARM};
 pub use targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT, Targets};
 pub use units::{Class, Dice, Instant, Load, ServerId, TargetId};
+pub use wheel::{WHEEL_TURNS_MAX, Wheel};
 
 use core::time::Duration;
 
@@ -94,6 +98,19 @@ pub trait Policy: Send {
     fn cost(&self, _server: ServerId, _request: &Request, _cluster: &Cluster) -> Option<f64> {
         None
     }
+
+    /// The answers that the policy would give to requests of `class` from now on, if they are a
+    /// cycle that depends on no request: not on target, holder, load or chance, nor on time before
+    /// [`Wheel::until`]. As long as others turn the wheel, nothing but [`Policy::turned`] and
+    /// [`Policy::changed`] may change the rotation: a policy that turns its attention to loads or
+    /// reports has no wheel.
+    fn wheel(&self, _class: Class, _cluster: &Cluster) -> Option<Wheel> {
+        None
+    }
+
+    /// Others took the next `turns` turns of the wheel that [`Policy::wheel`] gave for `class`: as
+    /// if as many answers had been committed.
+    fn turned(&mut self, _class: Class, _turns: u64, _cluster: &Cluster) {}
 
     /// Moves the targets whose mapping was dropped for lack of room since the last call, and for
     /// which a guard may be held somewhere, into `into`. Kept only after `Policy::keep_forgotten`.

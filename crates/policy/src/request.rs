@@ -38,7 +38,9 @@ impl Assignment {
     }
 }
 
-/// The promise that a policy would answer the same again for the same target.
+/// The promise that a policy would answer the same again for the same target, whatever the class of
+/// the request and whoever holds the connection. (Extended LARD, which heeds the holder, gives
+/// none.)
 ///
 /// It holds while **all** of this is true: the server's load (before the new request is added) is
 /// at most `load_max`; the time is before `until`; [`crate::Cluster::epoch`] is still `epoch`; no

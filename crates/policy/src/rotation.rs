@@ -10,7 +10,7 @@
 //! and credit is carried over as "turns owed". Starting afresh at each change would give a
 //! cluster with a flapping server to the servers at the head of the list.
 
-use crate::{Cluster, Dice, Server, ServerId};
+use crate::{Cluster, Dice, Server, ServerId, WHEEL_TURNS_MAX};
 
 /// Servers that take turns or are drawn, with their shares. Rebuilt whenever the cluster changes,
 /// which is rare, so that a decision, which is not, walks over dense arrays.
@@ -73,6 +73,13 @@ impl Roster {
         Some(self.ids[drawn.expect("a number below the total falls on a member")])
     }
 
+    /// Turns after which everybody has had exactly his share: no smaller number makes all counts
+    /// whole. (With equal shares, the number of members.)
+    fn round(&self) -> u64 {
+        let divisor = self.shares.iter().copied().fold(0, gcd);
+        self.total.checked_div(divisor).unwrap_or(0)
+    }
+
     /// One more than the highest slot of a member.
     fn slot_count(&self) -> usize {
         self.ids.last().map_or(0, |id| id.index() + 1)
@@ -128,6 +135,46 @@ impl Rotation {
         self.credit[winner.index()] -= roster.total as i64;
     }
 
+    /// The turns from the next one on, which then repeat for ever as long as the members and their
+    /// shares stay: see [`crate::Policy::wheel`]. `None` if the cycle is too long, or if the turns
+    /// owed after a change are not yet paid, which takes a round or so.
+    ///
+    /// Credits are what was earned less what was spent, so they can only return after whole rounds.
+    /// If they do (and ties begin at the same place), the round from there on repeats; if the round
+    /// before it was the same one, all do from here on.
+    pub(crate) fn cycle(&self, roster: &Roster) -> Option<Vec<ServerId>> {
+        let round = usize::try_from(roster.round()).ok()?;
+        if round == 0 || round > WHEEL_TURNS_MAX {
+            return None;
+        }
+        let mut turning = self.clone();
+        let first = turning.turn_by(round, roster);
+        let (start, credit) = (turning.start(roster), turning.credit.clone());
+        let second = turning.turn_by(round, roster);
+        let returned = turning.start(roster) == start && turning.credit == credit;
+        (returned && first == second).then_some(first)
+    }
+
+    /// Takes as many turns as others took of a cycle that [`Rotation::cycle`] gave. Whole rounds
+    /// change nothing but where ties begin, which one round shows.
+    pub(crate) fn turned(&mut self, turns: u64, roster: &Roster) {
+        let round = roster.round();
+        if round == 0 {
+            return;
+        }
+        let shown = if turns < round { turns } else { round + turns % round };
+        self.turn_by(shown as usize, roster);
+    }
+
+    fn turn_by(&mut self, turns: usize, roster: &Roster) -> Vec<ServerId> {
+        let turn = |_| {
+            let winner = self.next(roster).expect("a roster with a round has members");
+            self.take(winner, roster);
+            winner
+        };
+        (0..turns).map(turn).collect()
+    }
+
     /// Carries the turns owed over to other members or shares. Who is new starts with none, and
     /// who goes takes his with him: nothing is left in a slot that another server may be given.
     pub(crate) fn adapt(&mut self, from: &Roster, to: &Roster) {
@@ -169,6 +216,10 @@ impl Rotation {
     fn credit(&self, id: ServerId) -> i64 {
         self.credit.get(id.index()).copied().unwrap_or(0)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

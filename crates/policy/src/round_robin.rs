@@ -5,7 +5,9 @@
 //! respected here too, for a server that warms up is not yet a server like the others.
 
 use crate::rotation::{Roster, Rotation};
-use crate::{Assignment, Change, Cluster, Dice, Entry, Policy, Request, Why};
+use crate::{
+    Assignment, Change, Class, Cluster, Dice, Entry, Instant, Policy, Request, Wheel, Why,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "round-robin",
@@ -35,5 +37,14 @@ impl Policy for RoundRobin {
         let roster = Roster::of(cluster, |server| u64::from(server.warmth));
         self.rotation.adapt(&self.roster, &roster);
         self.roster = roster;
+    }
+
+    fn wheel(&self, _: Class, _: &Cluster) -> Option<Wheel> {
+        let cycle = self.rotation.cycle(&self.roster)?;
+        Some(Wheel { number: 0, cycle, until: Instant::NEVER })
+    }
+
+    fn turned(&mut self, _: Class, turns: u64, _: &Cluster) {
+        self.rotation.turned(turns, &self.roster);
     }
 }

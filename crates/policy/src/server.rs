@@ -68,13 +68,13 @@ pub struct Server {
     pub state: State,
     /// How far its slow start has come, 1..=[`WARM`].
     pub warmth: u16,
-    /// Work given and not finished.
+    /// Work given and not finished, with what is counted elsewhere.
     pub load: Load,
     /// Serial number of the last assignment: ties go to the server not chosen for longest.
     pub chosen: u64,
     /// The last report, if it reports at all.
     pub report: Option<Report>,
-    /// Requests ever begun.
+    /// Requests ever begun, with what is counted elsewhere.
     pub begun: u64,
     /// Its place among the usable servers, if it is one.
     pub(crate) place: Option<u16>,

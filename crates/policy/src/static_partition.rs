@@ -10,7 +10,7 @@ use crate::cap::place;
 use crate::rotation::{Roster, Rotation};
 use crate::{
     Assignment, Change, Class, Cluster, Dice, Entry, Instant, Kind, Param, Params, Policy, Request,
-    Server, Value, Why,
+    Server, Value, Wheel, Why,
 };
 use core::time::Duration;
 
@@ -103,6 +103,20 @@ impl Policy for StaticPartition {
 
     fn changed(&mut self, _: Change, cluster: &Cluster) {
         self.split(cluster);
+    }
+
+    fn wheel(&self, class: Class, _: &Cluster) -> Option<Wheel> {
+        // The request that ends the period has to be seen: the split follows it.
+        let until = if self.named.is_empty() { self.due } else { Instant::NEVER };
+        let number = place(class);
+        let cycle = self.turns[number].cycle(&self.parts[number])?;
+        (until > Instant::ZERO).then_some(Wheel { number: number as u8, cycle, until })
+    }
+
+    fn turned(&mut self, class: Class, turns: u64, _: &Cluster) {
+        let class = place(class);
+        self.turns[class].turned(turns, &self.parts[class]);
+        self.arrivals[class] += turns;
     }
 }
 

@@ -5,7 +5,9 @@
 //! are spread smoothly, as nginx does since 1.3.1, and slow start scales the weight.
 
 use crate::rotation::{Roster, Rotation};
-use crate::{Assignment, Change, Cluster, Dice, Entry, Policy, Request, Server, Why};
+use crate::{
+    Assignment, Change, Class, Cluster, Dice, Entry, Instant, Policy, Request, Server, Wheel, Why,
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "wrr",
@@ -35,5 +37,14 @@ impl Policy for Wrr {
         let roster = Roster::of(cluster, Server::share);
         self.rotation.adapt(&self.roster, &roster);
         self.roster = roster;
+    }
+
+    fn wheel(&self, _: Class, _: &Cluster) -> Option<Wheel> {
+        let cycle = self.rotation.cycle(&self.roster)?;
+        Some(Wheel { number: 0, cycle, until: Instant::NEVER })
+    }
+
+    fn turned(&mut self, _: Class, turns: u64, _: &Cluster) {
+        self.rotation.turned(turns, &self.roster);
     }
 }
