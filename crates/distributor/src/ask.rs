@@ -9,15 +9,25 @@
 //! it; apply under the lock (docs/decisions/0012).
 //!
 //! Also here, because it must change together with the books: how many requests a server works on
-//! at once, and the bounded queue of those that wait for it.
+//! at once, and the bounded queue of those that wait for it; and what a kernel that delivers one way
+//! may repeat ([`kernel`]).
 
-use crate::gate::{GRANTED, Gate, TURNED_AWAY, Turn};
+mod crowd;
+pub mod kernel;
+mod link;
+
+pub use crowd::CrowdLimit;
+
+use crate::gate::{Gate, TURNED_AWAY, Turn};
 use crate::journal::Choice;
+use crowd::Crowd;
+use kernel::{Decided, Kernel};
+use link::Link;
 use policy::{
     Assignment, Desk, Edit, Instant, Load, Outcome, Policy, Request, ServerId, Ticket, Why,
 };
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The desk, the gates of its servers, and the version of the server table they belong to.
@@ -37,27 +47,9 @@ pub struct Books {
     version: u64,
     gates: Vec<Gate>,
     crowd: Option<Crowd>,
+    /// The kernel that answers too, if one does.
+    link: Option<Box<Link>>,
 }
-
-/// How many requests are in the cluster at once: the papers' admission limit S.
-pub enum CrowdLimit {
-    /// This many.
-    Fixed(u32),
-    /// From the thresholds and the servers that are up.
-    Auto(policy::Admission),
-}
-
-/// Requests in the cluster, and those that wait to be let in.
-struct Crowd {
-    limit: CrowdLimit,
-    gate: Gate,
-    /// The state of the cluster that the gate's limit was computed for.
-    epoch: Option<u64>,
-}
-
-/// Requests that may wait to be let into the cluster: a bound on memory, far beyond what the
-/// deadline lets through.
-const CROWD_WAITING_MAX: u32 = 65_536;
 
 /// The answer to a question.
 pub(crate) enum Answer {
@@ -84,53 +76,31 @@ pub(crate) struct Assigned {
 impl Ask {
     /// Puts a desk behind a lock.
     pub fn new(desk: Desk) -> Self {
-        let books = Books { desk, version: 0, gates: Vec::new(), crowd: None };
+        let books = Books { desk, version: 0, gates: Vec::new(), crowd: None, link: None };
         let (books, changing) = (Mutex::new(books), Mutex::new(()));
         Self { books, changing, limited: AtomicBool::new(false) }
     }
 
-    /// Limits how many requests are in the cluster at once; `None` lets in all. Those that are in
-    /// stay in.
-    pub fn set_crowd(&self, limit: Option<CrowdLimit>) {
-        let mut books = self.lock();
-        self.limited.store(limit.is_some(), Ordering::Relaxed);
-        match (&mut books.crowd, limit) {
-            (Some(crowd), Some(limit)) => (crowd.limit, crowd.epoch) = (limit, None),
-            (Some(crowd), None) => (crowd.limit, crowd.epoch) = (CrowdLimit::Fixed(0), None),
-            (none, Some(limit)) => {
-                let gate = Gate { queue_max: CROWD_WAITING_MAX, ..Gate::default() };
-                *none = Some(Crowd { limit, gate, epoch: None });
-            }
-            (None, None) => {}
-        }
-        books.count_crowd();
-    }
-
-    /// Whether requests have to ask to be let in.
-    pub(crate) fn limited(&self) -> bool {
-        self.limited.load(Ordering::Relaxed)
-    }
-
-    /// Asks to be let in; who is let in must [`Ask::leave`]. `None`: even the queue is full.
-    pub(crate) fn enter(&self) -> Option<Arc<Turn>> {
-        let mut books = self.lock();
-        books.count_crowd();
-        let Some(crowd) = &mut books.crowd else { return Some(Turn::new(GRANTED)) };
-        crowd.gate.enter()
-    }
-
-    /// Gives back what [`Ask::enter`] gave, whether it was waited for or not.
-    pub(crate) fn leave(&self, turn: &Turn) {
-        let mut books = self.lock();
-        books.count_crowd();
-        if let Some(crowd) = &mut books.crowd {
-            crowd.gate.give_up(turn);
-        }
-    }
-
     /// The books, to read: for the slow side. Hold them briefly.
     pub fn books(&self) -> impl Deref<Target = Books> + '_ {
-        self.lock()
+        let mut books = self.lock();
+        let Books { desk, link, .. } = &mut *books;
+        if let Some(link) = link {
+            link.look_at_all(desk);
+        }
+        books
+    }
+
+    /// Lets a kernel answer too, from memos and wheels that it is given from now on. `None`: none
+    /// does any more, and the connections that it counted are forgotten.
+    pub fn set_kernel(&self, kernel: Option<Arc<dyn Kernel>>) {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut books = self.lock();
+        let Books { desk, link, .. } = &mut *books;
+        if let Some(old) = link.take() {
+            old.cut(desk);
+        }
+        *link = kernel.map(|kernel| Box::new(Link::new(kernel, desk)));
     }
 
     /// Changes the cluster. `edit` describes the change; it is run twice, first on a copy.
@@ -153,6 +123,7 @@ impl Ask {
                 work();
             }
             let mut books = self.lock();
+            books.changing();
             let result = books.desk.change(&edit);
             return books.settle(settle, result);
         };
@@ -161,6 +132,7 @@ impl Ask {
             work();
         }
         let mut books = self.lock();
+        books.changing();
         let (old, result) = books.desk.replace(policy, &edit);
         let result = books.settle(settle, result);
         drop(books);
@@ -184,15 +156,13 @@ impl Ask {
     /// that server is full and its queue too, the least loaded one with room serves.
     pub(crate) fn assign(&self, request: &Request, avoid: &[ServerId]) -> Answer {
         let mut books = self.lock();
-        let cluster = books.desk.cluster();
-        let loads = cluster.usable().iter().map(|id| cluster.load(*id));
-        let load_least = loads.min().unwrap_or(Load::ZERO);
-        let candidates = cluster.usable().iter().filter(|id| !avoid.contains(id)).count() as u32;
+        books.look(request.at);
+        let offer = books.offer(avoid);
         // Allocates only when somebody is full.
         let mut passed_over: Vec<ServerId> = Vec::new();
         loop {
             let others = if passed_over.is_empty() { avoid } else { &passed_over };
-            let Some((mut assignment, ticket)) = books.desk.assign(request, others) else {
+            let Some((mut assignment, ticket)) = books.assign(request, others) else {
                 return if passed_over.is_empty() { Answer::NoServer } else { Answer::Full };
             };
             if !passed_over.is_empty() {
@@ -201,7 +171,7 @@ impl Ask {
             let server = ticket.server;
             let load_chosen = books.desk.cluster().load(server).minus(Load::ONE);
             let version = books.version;
-            let choice = Choice { candidates, load_chosen, load_least };
+            let choice = Choice { load_chosen, ..offer };
             let assigned = Assigned { assignment, ticket, choice, version };
             let gate = books.gate(server);
             if gate.open() {
@@ -213,7 +183,7 @@ impl Ask {
             }
             // The server did nothing wrong: this end says nothing about it.
             let nothing = Outcome { at: request.at, ok: true, first_byte: None };
-            books.desk.finish(assigned.ticket, nothing);
+            books.finish(assigned.ticket, nothing);
             if passed_over.is_empty() {
                 passed_over.extend_from_slice(avoid);
             }
@@ -221,11 +191,39 @@ impl Ask {
         }
     }
 
+    /// Asks the policy who serves a request that is delivered one way, lets it take note, and tells
+    /// the kernel, if there is one, what it may repeat. `None`: no server may be chosen.
+    ///
+    /// Nothing is begun: the kernel counts the connection when it opens it, and the policy hears
+    /// nothing of its end, for nobody here sees the reply. The limits of what servers work on at
+    /// once ([`Ask::set_gate`]) and of the crowd ([`Ask::set_crowd`]) do not apply: there is nowhere
+    /// to wait.
+    pub fn decide(&self, request: &Request, avoid: &[ServerId]) -> Option<Decided> {
+        let mut books = self.lock();
+        books.look(request.at);
+        let offer = books.offer(avoid);
+        let version = books.version;
+        let Books { desk, link, .. } = &mut *books;
+        let (assignment, repeat) = match link {
+            Some(link) => {
+                let answer = link.ask(desk, request, avoid)?;
+                (answer, link.delivered(desk, request, &answer))
+            }
+            None => {
+                let answer = desk.ask(request, avoid)?;
+                (answer, link::repeat(&answer, request.at))
+            }
+        };
+        let load_chosen = desk.cluster().load(assignment.server);
+        Some(Decided { assignment, choice: Choice { load_chosen, ..offer }, version, repeat })
+    }
+
     /// Writes down the end of work that had a place at its server, and gives the place on.
     pub(crate) fn finish(&self, ticket: Ticket, outcome: Outcome) {
         let mut books = self.lock();
         let server = ticket.server;
-        books.desk.finish(ticket, outcome);
+        books.look(outcome.at);
+        books.finish(ticket, outcome);
         books.gate(server).release();
     }
 
@@ -233,7 +231,8 @@ impl Ask {
     pub(crate) fn give_up(&self, ticket: Ticket, turn: &Turn, at: Instant) {
         let mut books = self.lock();
         let server = ticket.server;
-        books.desk.finish(ticket, Outcome { at, ok: true, first_byte: None });
+        books.look(at);
+        books.finish(ticket, Outcome { at, ok: true, first_byte: None });
         books.gate(server).give_up(turn);
     }
 }
@@ -263,6 +262,52 @@ impl Books {
         self.version
     }
 
+    /// Brings the books up to date with what a kernel counted.
+    #[inline]
+    fn look(&mut self, at: Instant) {
+        if let Some(link) = &mut self.link {
+            link.look(&mut self.desk, at);
+        }
+    }
+
+    /// What a decision is between, before it is made.
+    #[inline]
+    fn offer(&self, avoid: &[ServerId]) -> Choice {
+        let cluster = self.desk.cluster();
+        let loads = cluster.usable().iter().map(|id| cluster.load(*id));
+        let load_least = loads.min().unwrap_or(Load::ZERO);
+        let candidates = cluster.usable().iter().filter(|id| !avoid.contains(id)).count() as u32;
+        Choice { candidates, load_chosen: Load::ZERO, load_least }
+    }
+
+    /// [`Desk::assign`], of which a kernel hears.
+    #[inline]
+    fn assign(&mut self, request: &Request, avoid: &[ServerId]) -> Option<(Assignment, Ticket)> {
+        let Some(link) = &mut self.link else { return self.desk.assign(request, avoid) };
+        let answer = link.ask(&mut self.desk, request, avoid)?;
+        link.relayed(&mut self.desk, request, &answer);
+        let ticket = self.desk.begin(answer.server, request, Load::ONE);
+        link.count(&self.desk, answer.server);
+        Some((answer, ticket))
+    }
+
+    /// [`Desk::finish`], of which a kernel hears.
+    #[inline]
+    fn finish(&mut self, ticket: Ticket, outcome: Outcome) {
+        let server = ticket.server;
+        self.desk.finish(ticket, outcome);
+        if let Some(link) = &self.link {
+            link.count(&self.desk, server);
+        }
+    }
+
+    /// Begins a change of the cluster or the policy.
+    fn changing(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.changing(&mut self.desk);
+        }
+    }
+
     /// Ends a change. Those who wait for a server that takes nothing new are sent to ask again.
     fn settle<T, R>(&mut self, settle: impl FnOnce(&mut Self, T) -> R, result: T) -> R {
         let result = settle(self, result);
@@ -275,25 +320,10 @@ impl Books {
             }
         }
         self.count_crowd();
+        if let Some(link) = &mut self.link {
+            link.changed(&self.desk);
+        }
         result
-    }
-
-    /// Brings the limit of the crowd in line with the servers that are up.
-    fn count_crowd(&mut self) {
-        let cluster = self.desk.cluster();
-        let Some(crowd) = self.crowd.as_mut().filter(|c| c.epoch != Some(cluster.epoch())) else {
-            return;
-        };
-        crowd.epoch = Some(cluster.epoch());
-        crowd.gate.limit = match &crowd.limit {
-            CrowdLimit::Fixed(most) => *most,
-            // With no server up nobody is served anyway, and zero would mean no limit.
-            CrowdLimit::Auto(admission) => {
-                let most = admission.limit(cluster).0 / Load::ONE.0;
-                u32::try_from(most).unwrap_or(u32::MAX).max(1)
-            }
-        };
-        crowd.gate.fill();
     }
 
     fn gate(&mut self, server: ServerId) -> &mut Gate {

@@ -2,8 +2,8 @@
 //!
 //! Method: for every row of POLICIES, a random history of requests, loads, weights and states leads
 //! to an answer. Wherever it carries a guard, all loads are then changed at will, the guarded
-//! server's up to the limit, time goes on, and the same target is asked for again: the answer must
-//! name the same server. Another test counts guards, so that this one cannot pass for want of them.
+//! server's up to the limit, time goes on, and the same target is asked for again, in whatever class and by
+//! whatever connection: the answer must name the same server. Another test counts guards, so that this one cannot pass for want of them.
 
 mod setup;
 
@@ -118,6 +118,8 @@ struct Case {
     loads: Vec<u64>,
     to_the_limit: bool,
     seconds: u64,
+    /// Class and holder of the later request.
+    later: (u8, Option<u16>),
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -125,14 +127,16 @@ fn case() -> impl Strategy<Value = Case> {
     let steps = prop::collection::vec(step(), 0..40);
     let loads = prop::collection::vec(loads(), usize::from(SERVERS));
     let ask = (0u64..4, 0u8..5, 60u64..90);
-    (draws, steps, ask, loads, any::<bool>(), 0u64..100).prop_map(
-        |(draws, steps, ask, loads, to_the_limit, seconds)| Case {
+    let later = (0u8..5, prop::option::of(0..SERVERS));
+    (draws, steps, ask, loads, any::<bool>(), 0u64..100, later).prop_map(
+        |(draws, steps, ask, loads, to_the_limit, seconds, later)| Case {
             draws,
             steps,
             ask,
             loads,
             to_the_limit,
             seconds,
+            later,
         },
     )
 }
@@ -153,7 +157,9 @@ fn keeps_its_word(entry: &Entry, case: &Case) -> bool {
     disturb(&mut stage.cluster, answer.server, &guard, &loads);
     let now = at(second + case.seconds);
     if now < guard.until {
-        let again = stage.answer(&request(target, class, now));
+        let holder = case.later.1.map(ServerId);
+        let later = Request { holder, ..request(target, case.later.0, now) };
+        let again = stage.answer(&later);
         assert_eq!(again.server, answer.server, "{}: {guard:?}", entry.name);
     }
     true
