@@ -1,7 +1,9 @@
 //! A bed as a value: it is there while the value lives.
 
 use crate::state::{self, State};
-use crate::{Both, Error, Host, Plan, layout, namespace, needs, nginx, plan, processes, settings};
+use crate::{
+    Both, Error, Host, Plan, Wire, layout, namespace, needs, nginx, plan, processes, settings,
+};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -177,6 +179,15 @@ impl TestBed {
     /// A folder of a BPF file system for the pins of a machine. It goes with the bed.
     pub fn pins(&self, host: Host) -> PathBuf {
         state::folder(&self.plan.name).join(PINS).join(host.to_string())
+    }
+
+    /// Takes the link of client, front-end or a server, to have frames lost, doubled, reordered or
+    /// delayed on it; other links are as they were. One process at a time can do so.
+    ///
+    /// # Errors
+    /// When the bed has no such machine, or the system says no.
+    pub fn wire(&self, host: Host) -> Result<Wire, Error> {
+        Wire::take(&self.plan, host)
     }
 
     fn mount_pins(&self) -> Result<(), Error> {

@@ -18,6 +18,9 @@ pub(crate) fn interface(plan: &Plan, subnet: u8, host: Host) -> String {
     }
 }
 
+/// How every bridge is: without snooping and waiting it forwards from its first frame on.
+pub(crate) const BRIDGE: &str = "stp_state 0 forward_delay 0 mcast_snooping 0";
+
 /// The bridge of a subnet.
 pub(crate) fn bridge(subnet: u8) -> String {
     format!("net{subnet}")
@@ -43,9 +46,7 @@ pub(crate) fn wire(plan: &Plan) -> String {
     let mut line = |text: String| lines += &(text + "\n");
     let mtu = plan.mtu;
     for subnet in plan.subnets(Host::Wire) {
-        // Without snooping and waiting the bridge forwards from its first frame on.
-        let quiet = "stp_state 0 forward_delay 0 mcast_snooping 0";
-        line(format!("link add {} mtu {mtu} type bridge {quiet}", bridge(*subnet)));
+        line(format!("link add {} mtu {mtu} type bridge {BRIDGE}", bridge(*subnet)));
         line(format!("link set {} up", bridge(*subnet)));
     }
     for (host, subnet) in legs(plan) {

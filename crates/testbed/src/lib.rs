@@ -22,6 +22,7 @@ mod plan;
 mod processes;
 mod settings;
 mod state;
+mod wire;
 
 pub use address::Both;
 pub use bed::{TestBed, abandoned, beds, down};
@@ -29,3 +30,4 @@ pub use error::Error;
 pub use namespace::inside;
 pub use needs::{missing, rooted};
 pub use plan::{File, Host, Plan, SERVERS_MAX, Variant};
+pub use wire::{Adversity, Counts, Wire};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use testbed::{Host, Plan, TestBed};
 
 /// How long a reply may pause before a test has failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A bed, or `None` where there cannot be one; that is said past the capture of output.
 pub fn up(plan: &Plan) -> Option<TestBed> {
