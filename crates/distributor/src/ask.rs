@@ -15,6 +15,7 @@
 mod crowd;
 pub mod kernel;
 mod link;
+pub mod proof;
 
 pub use crowd::CrowdLimit;
 

@@ -1,13 +1,20 @@
 //! Method: desks of a few servers behind their lock, asked and changed by one thread; a policy that
-//! says whether the lock was free when it was called.
+//! says whether the lock was free when it was called. That a kernel repeats what the policy would
+//! say is proved in `proof`.
 
+use super::kernel::{REPEAT_MAX, Repeat};
+use super::proof::model::Model;
 use super::*;
 use crate::gate::Waited;
 use policy::{Class, Cluster, Params, Spec, State, TargetId, entry};
 use std::task::{Context, Waker};
 
 fn ask(servers: u16) -> Ask {
-    let row = entry("round-robin").expect("it is a row of POLICIES");
+    ask_of("round-robin", servers)
+}
+
+fn ask_of(policy: &str, servers: u16) -> Ask {
+    let row = entry(policy).expect("it is a row of POLICIES");
     let mut desk = Desk::new((row.build)(&Params::new(row.params)), Cluster::new(0.0), 1);
     for at in 0..servers {
         let spec = Spec { name: at.to_string().into(), weight: 1, capacity: None };
@@ -125,3 +132,106 @@ fn policies_are_prepared_and_dropped_while_others_may_ask() {
 
 /// What is seen together with a change is done before anybody may ask.
 const SETTLED: (&str, bool) = ("settled", false);
+
+const A: ServerId = ServerId(0);
+const B: ServerId = ServerId(1);
+
+fn kernel(ask: &Ask) -> Arc<Model> {
+    let model = Arc::new(Model::default());
+    ask.set_kernel(Some(Arc::clone(&model) as _));
+    model
+}
+
+fn total(ask: &Ask) -> Load {
+    ask.books().desk().cluster().total()
+}
+
+#[test]
+fn a_decision_for_one_way_begins_nothing_and_waits_for_nobody() {
+    let ask = ask(1);
+    ask.set_gate(A, 1, 0);
+    ask.set_crowd(Some(CrowdLimit::Fixed(1)));
+    let Answer::Go(_running) = ask.assign(&question(), &[]) else { panic!("it is free") };
+    assert!(matches!(ask.assign(&question(), &[]), Answer::Full));
+    let decided = ask.decide(&question(), &[]).expect("there is a server");
+    assert_eq!((decided.assignment.server, total(&ask)), (A, Load::ONE));
+    assert_eq!((decided.choice.candidates, decided.choice.load_chosen), (1, Load::ONE));
+    assert!(ask.decide(&question(), &[A]).is_none(), "there is no other");
+}
+
+#[test]
+fn a_target_is_asked_for_again_before_it_looks_unused() {
+    let ask = ask_of("lard", 2);
+    let model = kernel(&ask);
+    let decided = ask.decide(&question(), &[]).expect("there is a server");
+    let Repeat::Target(guard) = decided.repeat else { panic!("{decided:?}") };
+    assert_eq!(guard.until, Instant::ZERO.plus(REPEAT_MAX));
+    let server = decided.assignment.server;
+    assert_eq!(model.repeat(&question()), Some(server));
+    assert_eq!(model.repeat(&Request { at: guard.until, ..question() }), None);
+    let retried = ask.decide(&question(), &[server]).expect("there is another");
+    assert_eq!((retried.repeat, retried.assignment.why), (Repeat::Nothing, Why::Retry));
+    assert_eq!(model.repeat(&question()), None, "what was said last is not to be repeated");
+}
+
+#[test]
+fn a_memo_heeds_the_load_that_either_side_counts() {
+    let ask = ask_of("lard", 2);
+    let model = kernel(&ask);
+    let server = ask.decide(&question(), &[]).expect("there is a server").assignment.server;
+    let tickets: Vec<_> = (0..30)
+        .map(|_| match ask.assign(&question(), &[]) {
+            Answer::Go(assigned) => assigned.ticket,
+            _ => panic!("there is no limit"),
+        })
+        .collect();
+    (0..35).for_each(|_| model.open(server));
+    assert_eq!(model.repeat(&question()), Some(server), "65 are T_high, and not too many");
+    model.open(server);
+    assert_eq!(model.repeat(&question()), None);
+    let moved = ask.decide(&question(), &[]).expect("there is a server").assignment;
+    assert_eq!((moved.why, moved.server == server), (Why::SpillOverload, false));
+    for ticket in tickets {
+        ask.finish(ticket, Outcome { at: Instant::ZERO, ok: true, first_byte: None });
+    }
+    assert_eq!(model.repeat(&question()), Some(moved.server), "it has moved for good");
+}
+
+#[test]
+fn turns_come_from_one_cursor_whoever_takes_them() {
+    let ask = ask(2);
+    let model = kernel(&ask);
+    assert_eq!(model.repeat(&question()), None, "nobody was asked yet");
+    let decided = ask.decide(&question(), &[]).expect("there is a server");
+    assert_eq!((decided.assignment.server, decided.repeat), (A, Repeat::Wheel));
+    assert_eq!(model.repeat(&question()), Some(B));
+    let Answer::Go(relayed) = ask.assign(&question(), &[]) else { panic!("there is no limit") };
+    assert_eq!(relayed.ticket.server, A);
+    assert_eq!(ask.books().desk().explain(&question()).answer.map(|a| a.server), Some(B));
+    ask.change(|edit| edit.set_state(A, State::Down));
+    assert_eq!(model.repeat(&question()), None, "the wheel was taken back");
+    assert_eq!(ask.decide(&question(), &[]).map(|decided| decided.assignment.server), Some(B));
+}
+
+#[test]
+fn a_kernel_that_is_let_go_repeats_nothing_and_counts_no_more() {
+    let ask = ask_of("lard", 2);
+    let model = kernel(&ask);
+    let server = ask.decide(&question(), &[]).expect("there is a server").assignment.server;
+    model.open(server);
+    assert_eq!((total(&ask), model.repeat(&question())), (Load::ONE, Some(server)));
+    ask.set_kernel(None);
+    assert_eq!((total(&ask), model.repeat(&question())), (Load::ZERO, None));
+    assert!(ask.decide(&question(), &[]).is_some(), "the desk goes on by itself");
+}
+
+#[test]
+fn another_policy_is_not_bound_by_what_the_one_before_it_promised() {
+    let ask = ask_of("maglev", 2);
+    let model = kernel(&ask);
+    assert!(ask.decide(&question(), &[]).is_some() && model.repeat(&question()).is_some());
+    let row = entry("target-hash").expect("it is a row of POLICIES");
+    let another = (row.build)(&Params::new(row.params));
+    ask.change_with(Some(another), |_| (), |_, ()| ());
+    assert_eq!(model.repeat(&question()), None, "though the servers are the same");
+}
