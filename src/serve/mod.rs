@@ -208,8 +208,8 @@ impl Service {
 impl Doors {
     fn enter(&mut self, name: &str, workers: usize) {
         if !self.entrances.iter().any(|entrance| *entrance.name == *name) {
-            let (index, counters) = (self.entrances.len(), distributor::PerWorker::new(workers));
-            self.entrances.push(Arc::new(Entrance { index, name: name.into(), counters }));
+            let index = self.entrances.len();
+            self.entrances.push(Arc::new(Entrance::new(index, name, workers)));
         }
     }
 

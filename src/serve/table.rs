@@ -209,8 +209,7 @@ mod tests {
             );
             Config::parse("file", &text, &|_| None).unwrap().config
         };
-        let counters = PerWorker::new(1);
-        let entrances = [Arc::new(Entrance { index: 0, name: "a".into(), counters })];
+        let entrances = [Arc::new(Entrance::new(0, "a", 1))];
         let old = first(&config(before), "", &entrances, 1);
         let new = routes(&config(after), &entrances, Some(&old), 1);
         let known = |route: &&Arc<Route>| old.routes.iter().any(|old| Arc::ptr_eq(old, route));

@@ -1,5 +1,6 @@
 //! Lines of the access log.
 
+use crate::counters::Cause;
 use crate::exchange::Exchange;
 use crate::journal::Tally;
 use crate::settings::AccessFormat;
@@ -89,10 +90,10 @@ struct JsonLine<'a> {
     method: &'a str,
     host: &'a str,
     path: &'a str,
-    status: u16,
-    bytes: u64,
-    bytes_out: u64,
-    bytes_in: u64,
+    status: Option<u16>,
+    bytes: Option<u64>,
+    bytes_out: Option<u64>,
+    bytes_in: Option<u64>,
     policy: &'a str,
     class: &'a str,
     target: String,
@@ -102,12 +103,14 @@ struct JsonLine<'a> {
     load_chosen: f64,
     load_least: f64,
     expect: &'a str,
-    mechanism: &'a str,
+    mechanism: Option<&'a str>,
+    delivery: &'a str,
+    local: Option<&'a str>,
     attempts: u32,
     queue_ms: f64,
     connect_ms: f64,
-    first_byte_ms: f64,
-    total_ms: f64,
+    first_byte_ms: Option<f64>,
+    total_ms: Option<f64>,
     term: &'a str,
     request_id: &'a str,
     trace_id: &'a str,
@@ -119,16 +122,18 @@ struct JsonLine<'a> {
 fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Texts<'_>) {
     let ms = |us: u64| us as f64 / 1000.0;
     let client = tally.client.to_string();
+    // Of a reply that did not pass here nothing is known.
+    let seen = tally.cause != Cause::OneWay;
     let line = JsonLine {
         time_ms: started_unix_ms + tally.at.0 / 1_000_000,
         client: &client,
         method: texts.method,
         host: texts.host,
         path: texts.path,
-        status: tally.status,
-        bytes: tally.body_out(),
-        bytes_out: tally.bytes_out,
-        bytes_in: tally.bytes_in,
+        status: seen.then_some(tally.status),
+        bytes: seen.then(|| tally.body_out()),
+        bytes_out: seen.then_some(tally.bytes_out),
+        bytes_in: seen.then_some(tally.bytes_in),
         policy: texts.policy,
         class: texts.class,
         target: format!("{:016x}", tally.target.0),
@@ -138,12 +143,14 @@ fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Te
         load_chosen: tally.choice.load_chosen.as_f64(),
         load_least: tally.choice.load_least.as_f64(),
         expect: tally.expect.name(),
-        mechanism: tally.mechanism(),
+        mechanism: seen.then(|| tally.mechanism()),
+        delivery: tally.delivered.name(),
+        local: Some(tally.local).filter(|why| !why.is_empty()),
         attempts: tally.attempts,
         queue_ms: ms(tally.queue_us),
         connect_ms: ms(tally.connect_us),
-        first_byte_ms: ms(tally.first_byte_us),
-        total_ms: ms(tally.total_us),
+        first_byte_ms: seen.then(|| ms(tally.first_byte_us)),
+        total_ms: seen.then(|| ms(tally.total_us)),
         term: tally.cause.code(),
         request_id: texts.request_id,
         trace_id: texts.trace_id,
@@ -159,19 +166,22 @@ fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Te
 fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Texts<'_>) {
     let unix_s = (started_unix_ms + tally.at.0 / 1_000_000) / 1000;
     let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
+    let seen = tally.cause != Cause::OneWay;
+    let number = |number: u64| if seen { number.to_string() } else { "-".to_owned() };
+    let ms = |us: u64| if seen { format!("{:.3}", us as f64 / 1000.0) } else { "-".to_owned() };
     // Writing to a Vec cannot fail.
     let _infallible = writeln!(
         out,
         "{} - - [{}] \"{} {} {}\" {} {} \"{}\" \"{}\" policy={} class={} target={:016x} server={} \
-         reason={} candidates={} load={}/{} expect={} mechanism={} attempts={} queue_ms={:.3} \
-         connect_ms={:.3} first_byte_ms={:.3} total_ms={:.3} term={} trace={} id={}",
+         reason={} candidates={} load={}/{} expect={} mechanism={} delivery={} local={} attempts={} \
+         queue_ms={:.3} connect_ms={:.3} first_byte_ms={} total_ms={} term={} trace={} id={}",
         tally.client,
         clf_time(unix_s),
         texts.method,
         escape(texts.path),
         texts.version,
-        tally.status,
-        tally.body_out(),
+        number(u64::from(tally.status)),
+        number(tally.body_out()),
         quoted(texts.referer),
         quoted(texts.agent),
         texts.policy,
@@ -183,12 +193,14 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
         tally.choice.load_chosen,
         tally.choice.load_least,
         tally.expect.name(),
-        tally.mechanism(),
+        if seen { tally.mechanism() } else { "-" },
+        tally.delivered.name(),
+        known(tally.local),
         tally.attempts,
         tally.queue_us as f64 / 1000.0,
         tally.connect_us as f64 / 1000.0,
-        tally.first_byte_us as f64 / 1000.0,
-        tally.total_us as f64 / 1000.0,
+        ms(tally.first_byte_us),
+        ms(tally.total_us),
         tally.cause.code(),
         known(texts.trace_id),
         known(texts.request_id),

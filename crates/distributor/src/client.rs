@@ -5,13 +5,15 @@ use crate::counters::Cause;
 use crate::exchange::{After, Exchange};
 use crate::io::Socket;
 use crate::journal::Tally;
+use crate::shared::{Entrance, LOCAL_UNNOTED};
 use crate::watch::Watched;
 use crate::worker::{SCRATCH_BYTES, Worker};
 use core::future::poll_fn;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use policy::{Class, Request, ServerId, TargetId};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::Ordering;
 use wire::http::{Method, Reject, Slots, emit, request};
 
 /// How long a client whose request was refused may go on sending before the connection is cut.
@@ -34,6 +36,8 @@ pub(crate) struct Client {
     pub(crate) watch: Watched,
     /// Who answered the last request on this connection.
     pub(crate) holder: Option<ServerId>,
+    /// Why it is relayed, where its listener hands connections over; else empty.
+    pub(crate) local: &'static str,
     /// Whether a request was served before.
     used: bool,
 }
@@ -49,13 +53,18 @@ enum Next {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(socket: Socket, peer: IpAddr, entrance: usize, worker: &Worker) {
-    let peer = peer.to_canonical();
+pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance, worker: &Worker) {
+    let local = match entrance.one_way.load(Ordering::Relaxed) {
+        true => worker.shared.locals.take(peer).unwrap_or(LOCAL_UNNOTED),
+        false => "",
+    };
+    let peer = peer.ip().to_canonical();
     let mut client = Client {
         socket,
         peer,
         peer_text: peer.to_string(),
-        entrance,
+        entrance: entrance.index,
+        local,
         inbox: Vec::new(),
         watch: worker.watches.watch(),
         holder: None,
@@ -211,7 +220,7 @@ async fn refuse(client: &mut Client, worker: &Worker, cause: Cause, reject: Reje
     let sent = client.send(&out, live.settings.timeouts.body).await;
     let nothing = Request { at, target: TargetId(0), class: Class::STATIC, holder: None };
     let mut tally = Tally::new(&nothing, client.peer);
-    (tally.status, tally.cause) = (reject.status, cause);
+    (tally.status, tally.cause, tally.local) = (reject.status, cause, client.local);
     tally.bytes_out = if sent { out.len() as u64 } else { 0 };
     tally.head_out = head_bytes as u64;
     worker.recycle(out);

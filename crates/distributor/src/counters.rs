@@ -105,6 +105,8 @@ causes! {
     ServerData = "SD",
     /// A tunnel ended.
     Tunnel = "-T",
+    /// Its server replies to the client directly: the end is not seen here.
+    OneWay = "-O",
 }
 
 /// What a worker counts.

@@ -100,7 +100,7 @@ impl Exchange {
             last_word: last_word(head, &live.settings.forwarding),
             asked_at: at,
             route: live.route(client.entrance, verdict.rule),
-            tally: Tally::new(&question, client.peer),
+            tally: Tally { local: client.local, ..Tally::new(&question, client.peer) },
             host: Short::cut(head.authority.unwrap_or("").as_bytes()),
             server: None,
             live,

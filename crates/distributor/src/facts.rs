@@ -4,7 +4,7 @@ use rules::{Facts, Scheme};
 use wire::http::RequestHead;
 
 /// A head off the wire.
-pub(crate) struct Asked<'a, 'b, 's>(pub(crate) &'a RequestHead<'b, 's>);
+pub struct Asked<'a, 'b, 's>(pub &'a RequestHead<'b, 's>);
 
 impl Facts for Asked<'_, '_, '_> {
     fn method(&self) -> &str {

@@ -128,6 +128,45 @@ pub struct Tally {
     pub head_out: u64,
     /// Bytes of either body that went by splice.
     pub bytes_spliced: u64,
+    /// How it reached its server.
+    pub delivered: Delivered,
+    /// Why it was relayed, where its listener hands connections over; else empty.
+    pub local: &'static str,
+}
+
+/// How a request reached its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// Through the switch.
+    Relay,
+    /// Through its kernel alone.
+    Splice,
+    /// With the connection, which nobody had before.
+    Handoff,
+    /// With the connection, which another server had.
+    Moved,
+    /// By way of the server that has the connection.
+    Forward,
+    /// On the connection that the server has already.
+    Stayed,
+}
+
+impl Delivered {
+    /// Every one, in declaration order.
+    pub const ALL: &'static [Self] =
+        &[Self::Relay, Self::Splice, Self::Handoff, Self::Moved, Self::Forward, Self::Stayed];
+
+    /// The word used in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Relay => "relay",
+            Self::Splice => "splice",
+            Self::Handoff => "handoff",
+            Self::Moved => "moved",
+            Self::Forward => "forward",
+            Self::Stayed => "stayed",
+        }
+    }
 }
 
 impl Record {
@@ -167,6 +206,8 @@ impl Tally {
             bytes_out: 0,
             head_out: 0,
             bytes_spliced: 0,
+            delivered: Delivered::Relay,
+            local: "",
         }
     }
 
@@ -182,10 +223,10 @@ impl Tally {
 }
 
 impl Journal {
-    /// A journal for `workers` workers, without a log.
+    /// A journal for `workers` workers and a [`crate::Scribe`], without a log.
     pub fn new(workers: usize) -> Self {
         Self {
-            recent: (0..workers).map(|_| Mutex::default()).collect(),
+            recent: (0..=workers).map(|_| Mutex::default()).collect(),
             lines: Mutex::new(None),
             lost: Arc::default(),
             started: SystemTime::now(),
@@ -245,6 +286,16 @@ impl Journal {
         }
         write(&mut records[*next]);
         *next = (*next + 1) % RECENT_MAX;
+    }
+
+    /// Where a [`crate::Scribe`] remembers records: behind the workers.
+    pub(crate) fn scribes(&self) -> usize {
+        self.recent.len() - 1
+    }
+
+    /// Counts lines that were dropped before the writer had them.
+    pub(crate) fn lose(&self, lines: u64) {
+        self.lost.fetch_add(lines, Ordering::Relaxed);
     }
 
     /// Hands lines to the writer. False: they were dropped, because it cannot keep up.

@@ -7,9 +7,10 @@ use crate::settings::Settings;
 use arc_swap::ArcSwap;
 use policy::{Desk, Instant, ServerId};
 use rules::Rules;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The state of a running switch that every worker and the slow side see.
 pub struct Shared {
@@ -27,6 +28,8 @@ pub struct Shared {
     pub open: AtomicUsize,
     /// Set once: finish what there is, accept nothing new.
     pub stopping: AtomicBool,
+    /// Why connections that could have been handed over are relayed.
+    pub locals: Locals,
     pub(crate) budget: Budget,
 }
 
@@ -83,6 +86,46 @@ pub struct Entrance {
     pub name: Box<str>,
     /// What workers count of it.
     pub counters: PerWorker<EntranceCounters>,
+    /// Whether its connections are handed to servers, and only what cannot be comes here.
+    pub one_way: AtomicBool,
+}
+
+/// Why connections are relayed that came by a listener which hands them over: noted by whoever
+/// decided that, taken by the worker that accepts them.
+#[derive(Default)]
+pub struct Locals(Mutex<VecDeque<(SocketAddr, &'static str)>>);
+
+/// Connections on their way to a worker at most; of those beyond, the oldest are forgotten.
+const LOCALS_MAX: usize = 1024;
+
+/// The reason of a connection for which none was noted: the kernel saw by itself that its first
+/// segment is no single whole request.
+pub(crate) const LOCAL_UNNOTED: &str = "first-segment";
+
+impl Locals {
+    /// Notes why the connection of `client` is relayed, before it can be accepted.
+    pub fn note(&self, client: SocketAddr, why: &'static str) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.len() == LOCALS_MAX {
+            noted.pop_front();
+        }
+        noted.push_back((client, why));
+    }
+
+    /// Takes what was noted of the connection of `client`: mostly the first there is.
+    pub(crate) fn take(&self, client: SocketAddr) -> Option<&'static str> {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = noted.iter().position(|(other, _)| *other == client)?;
+        noted.remove(at).map(|(_, why)| why)
+    }
+}
+
+impl Entrance {
+    /// A listener that relays, counted by `workers` workers.
+    pub fn new(index: usize, name: &str, workers: usize) -> Self {
+        let (counters, one_way) = (PerWorker::new(workers), AtomicBool::new(false));
+        Self { index, name: name.into(), counters, one_way }
+    }
 }
 
 impl Shared {
@@ -96,6 +139,7 @@ impl Shared {
             clock: Clock::start(),
             open: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
+            locals: Locals::default(),
             budget: Budget::full(),
         }
     }

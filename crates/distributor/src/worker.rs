@@ -202,8 +202,8 @@ impl Worker {
         // Boxed, because on its way into a task a future is moved several times, and this one is
         // kilobytes large.
         tokio::task::spawn_local(Box::pin(async move {
-            let entrance = presence.entrance.index;
-            client::serve(Socket::Raw(fd), peer.ip(), entrance, &presence.worker).await;
+            let Presence { worker, entrance } = &presence;
+            client::serve(Socket::Raw(fd), peer, entrance, worker).await;
         }));
     }
 

@@ -74,8 +74,7 @@ impl Stage {
             ids.for_each(|id| shared.ask.set_gate(id, limit, queue));
         }
         let team = Team::start(Arc::clone(&shared)).unwrap();
-        let counters = PerWorker::new(setup.workers);
-        let entrance = Arc::new(Entrance { index: 0, name: "t".into(), counters });
+        let entrance = Arc::new(Entrance::new(0, "t", setup.workers));
         let usual = Listen::new("t", SocketAddr::from(([127, 0, 0, 1], 0)));
         let listen = Listen { defer_accept: setup.defer, ..usual };
         let sockets = listen.open(team.size()).unwrap();
