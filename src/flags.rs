@@ -6,11 +6,13 @@
 mod figures;
 mod reference;
 mod sim;
+mod testbed;
 mod trace;
 
 pub use figures::{Claims, Effort, Figures};
 pub use reference::{Completions, Man, Schema, SchemaFormat};
 pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
+pub use testbed::{Testbed, TestbedCommand, TestbedDown, TestbedStatus, TestbedUp};
 pub use trace::{Trace, TraceCommand, TraceConvert, TraceFormat, TraceInfo, TraceSynth};
 
 use crate::config::Flag;
@@ -67,6 +69,8 @@ pub enum Command {
     Trace(Trace),
     /// Be an emulated Web server, for demonstrations and experiments
     Origin(Origin),
+    /// Make a site of network namespaces with unmodified servers, to try one-way delivery
+    Testbed(Testbed),
     /// Print the JSON Schema of the configuration, or its reference
     Schema(Schema),
     /// Print a completion script for a shell

@@ -2,7 +2,7 @@
 
 use baton::commands::{
     check, completions, demo, explain, figures, man, origin, policies, run as serve, schema,
-    servers, sim, status, trace,
+    servers, sim, status, testbed, trace,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
@@ -28,6 +28,7 @@ fn run(command: Command) -> Outcome {
         Command::Claims(args) => figures::claims(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Origin(args) => origin::run(&args),
+        Command::Testbed(args) => testbed::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -13,4 +13,5 @@ pub mod schema;
 pub mod servers;
 pub mod sim;
 pub mod status;
+pub mod testbed;
 pub mod trace;

@@ -83,7 +83,7 @@ pub const BANS: &[Ban] = &[
             "crates/distributor/src/sys.rs",
             "crates/testbed/src/wire/tap.rs",
         ],
-        why: "rustix and socket2 cover the system calls; what they lack is in these files alone",
+        why: "rustix and socket2 cover the system calls; what they lack is in sys.rs and tap.rs alone",
     },
     Ban {
         word: "thread::sleep",

@@ -30,8 +30,9 @@ const PINS: &str = "bpf";
 /// | `/slow/4k` | at 64 KiB/s: a reply that pauses |
 /// | `/brief/4k` | with its length; the connection is closed after one second of rest |
 ///
-/// `POST /echo` answers, in chunks, with the body it was sent (up to 1 MiB); `PUT /put/NAME` keeps a
-/// body of up to 64 MiB, which `GET /put/NAME` gives. Each reply has the server's name in `X-Served-By`.
+/// `POST /echo` answers, in chunks, with the body it was sent (up to 1 MiB); `PUT /put/NAME` keeps
+/// a body of up to 64 MiB, which `GET /put/NAME` gives. Each reply has the server's name in
+/// `X-Served-By`.
 #[derive(Debug)]
 pub struct TestBed {
     plan: Plan,
@@ -91,11 +92,13 @@ impl TestBed {
     /// A bed that is up, whoever made it. It stays when the value is dropped.
     ///
     /// # Errors
-    /// When there is none of this name, or it is not ready.
+    /// When there is none of this name, or it is not ready, or it waits for its removal.
     pub fn find(name: &str) -> Result<Self, Error> {
         plan::is_name(name)?;
         match state::read(name) {
-            Some(state) if state.ready => Ok(Self { plan: state.plan, mine: false }),
+            Some(state) if state.ready && !state.is_abandoned() => {
+                Ok(Self { plan: state.plan, mine: false })
+            }
             _ => Err(Error::Unknown(name.to_owned())),
         }
     }
@@ -218,6 +221,9 @@ impl Drop for TestBed {
 /// When the name cannot be a bed's, or the system says no.
 pub fn down(name: &str) -> Result<(), Error> {
     plan::is_name(name)?;
+    if !needs::rooted() {
+        return Err(Error::NotRoot);
+    }
     let spaces: Vec<String> =
         namespace::names().into_iter().filter(|space| bed_of(space) == Some(name)).collect();
     processes::end_within(&spaces)?;
@@ -234,6 +240,34 @@ pub fn down(name: &str) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(Error::system(format!("remove {}", folder.display()))),
     }
+}
+
+/// How a bed is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It is up and stays.
+    Standing,
+    /// It is up while this process wants it.
+    Held(u32),
+    /// This process is making it.
+    Begun(u32),
+    /// Its maker ended without removing it: the next maker of any bed will.
+    Abandoned,
+    /// Parts without a word about the whole.
+    Remains,
+}
+
+/// How a bed is. `None`: nothing has this name.
+pub fn condition(name: &str) -> Option<Condition> {
+    let Some(state) = state::read(name) else {
+        return beds().iter().any(|bed| bed == name).then_some(Condition::Remains);
+    };
+    Some(match state {
+        _ if state.is_abandoned() => Condition::Abandoned,
+        State { standing: true, .. } => Condition::Standing,
+        State { ready: true, maker, .. } => Condition::Held(maker.id),
+        State { maker, .. } => Condition::Begun(maker.id),
+    })
 }
 
 /// The names of all beds, whole or in part.

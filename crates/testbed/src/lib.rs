@@ -25,7 +25,7 @@ mod state;
 mod wire;
 
 pub use address::Both;
-pub use bed::{TestBed, abandoned, beds, down};
+pub use bed::{Condition, TestBed, abandoned, beds, condition, down};
 pub use error::Error;
 pub use namespace::inside;
 pub use needs::{missing, rooted};

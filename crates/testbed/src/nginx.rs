@@ -1,8 +1,8 @@
 //! The servers' Web server: Debian's nginx, unmodified, told to keep connections and quiet.
 //!
 //! It answers on port 80 of every address. Beside the files themselves there are ways to ask for
-//! them, of which [`crate::TestBed`] tells: chunked, until close, slowly, and what takes bodies. All
-//! of it is configuration:
+//! them, of which [`crate::TestBed`] tells: chunked, until close, slowly, and what takes bodies.
+//! All of it is configuration:
 //!
 //! * nginx does not know the length of what goes through its server-side includes, so it sends
 //!   chunks, or, where it may not, closes at the end. The files have no includes.

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use testbed::{Error, Host, Plan, TestBed, Variant, abandoned, beds, down};
+use testbed::{Condition, Error, Host, Plan, TestBed, Variant, abandoned, beds, condition, down};
 
 /// What a BPF file system calls itself: `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FILES: i64 = 0xcafe_4a11;
@@ -55,10 +55,11 @@ fn a_bed_that_is_dropped_leaves_nothing() {
         let mut stray = command.arg("1000").spawn().unwrap();
         assert!(traces(&plan.name).len() > plan.hosts().len());
         assert!(beds().contains(&plan.name) && !abandoned().contains(&plan.name));
+        assert_eq!(condition(&plan.name), Some(Condition::Held(std::process::id())));
         drop(bed);
         assert!(!stray.wait().unwrap().success(), "it was killed");
         assert_eq!(traces(&plan.name), [""; 0]);
-        assert!(!beds().contains(&plan.name));
+        assert_eq!(condition(&plan.name), None);
     }
 }
 
@@ -82,6 +83,7 @@ fn a_bed_that_cannot_be_finished_leaves_nothing() {
     // The last of the namespaces is there already, so all others are made before it fails.
     let wire = plan.namespace(Host::Wire);
     assert!(Command::new("ip").args(["netns", "add", &wire]).status().unwrap().success());
+    assert_eq!(condition(&plan.name), Some(Condition::Remains));
     assert!(matches!(TestBed::up(&plan), Err(Error::Program { .. })));
     assert_eq!(traces(&plan.name), [""; 0]);
 }
@@ -91,6 +93,7 @@ fn a_bed_that_is_to_stand_is_found_and_removed_by_its_name() {
     let plan = Plan::new(1).named(&name('d'));
     let Some(bed) = up(&plan) else { return };
     bed.stand().unwrap();
+    assert_eq!(condition(&plan.name), Some(Condition::Standing));
     let found = TestBed::find(&plan.name).unwrap();
     assert_eq!(*found.plan(), plan);
     get(&found, found.server(1).each()[1], "/0").unwrap();
@@ -130,7 +133,8 @@ fn a_bed_whose_maker_is_killed_is_removed_by_the_next_maker() {
     assert!(!abandoned().contains(&name));
     maker.kill().unwrap();
     maker.wait().unwrap();
-    assert!(traces(&name).len() > 3, "nobody has removed it yet");
+    assert_eq!(condition(&name), Some(Condition::Abandoned));
+    assert!(TestBed::find(&name).is_err());
     let next = TestBed::up(&Plan::new(1)).unwrap();
     assert_eq!(traces(&name), [""; 0]);
     drop(next);

@@ -82,10 +82,14 @@ fn a_server_replies_as_the_virtual_address_to_a_neighbour() {
 #[test]
 fn a_server_replies_as_the_virtual_address_past_the_front_end_by_its_router() {
     let Some(bed) = up(&Plan::new(2).wired(Variant::Routed)) else { return };
+    // What comes from the client goes to a server; the way back to the virtual address is still to
+    // the front-end, as when that has handed a connection over.
+    ip(&bed, Host::Router, "rule add iif net1 lookup 7");
+    ip(&bed, Host::Router, "-6 rule add iif net1 lookup 7");
     for number in 1..=2 {
         let server = bed.server(number);
         for (vip, via) in bed.vip().each().into_iter().zip(server.each()) {
-            ip(&bed, Host::Router, &format!("route replace {vip} via {via}"));
+            ip(&bed, Host::Router, &format!("route replace {vip} via {via} table 7"));
             served_whole(&bed, vip, number);
         }
     }

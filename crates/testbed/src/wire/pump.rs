@@ -64,7 +64,8 @@ impl Drop for Pump {
     }
 }
 
-/// Carries frames until the bell rings. Line 0 reads file 0 and writes file 1, line 1 the other way.
+/// Carries frames until the bell rings. Line 0 reads file 0 and writes file 1, line 1 the other
+/// way.
 fn carry(files: &[OwnedFd; 2], bell: &OwnedFd, lines: &Mutex<Lines>) {
     let began = Instant::now();
     let mut buffer = vec![0; FRAME_BYTES_MAX];
