@@ -3,12 +3,16 @@
 //! What flags set of the configuration becomes a [`Flag`] and is checked with the file's keys, so
 //! that the same mistake gets the same answer.
 
+mod agent;
+mod doctor;
 mod figures;
 mod reference;
 mod sim;
 mod testbed;
 mod trace;
 
+pub use agent::Agent;
+pub use doctor::{Doctor, HostRole, NetworkForm, SiteFlags};
 pub use figures::{Claims, Effort, Figures};
 pub use reference::{Completions, Man, Schema, SchemaFormat};
 pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
@@ -67,6 +71,10 @@ pub enum Command {
     Claims(Claims),
     /// Describe, convert and make traces
     Trace(Trace),
+    /// Check whether this host can do one-way delivery, as front-end or as server
+    Doctor(Doctor),
+    /// Run beside a server: take over connections that are handed to it, and report its load
+    Agent(Agent),
     /// Be an emulated Web server, for demonstrations and experiments
     Origin(Origin),
     /// Make a site of network namespaces with unmodified servers, to try one-way delivery

@@ -1,8 +1,8 @@
 //! The program `baton`: one subcommand, one function.
 
 use baton::commands::{
-    check, completions, demo, explain, figures, man, origin, policies, run as serve, schema,
-    servers, sim, status, testbed, trace,
+    agent, check, completions, demo, doctor, explain, figures, man, origin, policies, run as serve,
+    schema, servers, sim, status, testbed, trace,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
@@ -27,6 +27,8 @@ fn run(command: Command) -> Outcome {
         Command::Figures(args) => figures::figures(&args),
         Command::Claims(args) => figures::claims(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Agent(args) => agent::run(&args),
         Command::Origin(args) => origin::run(&args),
         Command::Testbed(args) => testbed::run(&args),
         Command::Policies(args) => policies::run(&args),

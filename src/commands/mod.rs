@@ -1,8 +1,10 @@
 //! One file for each subcommand: it wires the parts together and says what came of it.
 
+pub mod agent;
 pub mod check;
 pub mod completions;
 pub mod demo;
+pub mod doctor;
 pub mod explain;
 pub mod figures;
 pub mod man;

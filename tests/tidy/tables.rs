@@ -14,6 +14,8 @@ pub const ARROWS: &[(&str, &[&str])] = &[
     ("distributor", &["policy", "rules", "wire"]),
     ("control", &["policy"]),
     ("testbed", &["origin", "policy"]),
+    ("agent", &["policy"]),
+    ("handoff", &["policy", "wire"]),
 ];
 
 /// Crates into which no clock, socket, thread or chance can get.
@@ -81,6 +83,7 @@ pub const BANS: &[Ban] = &[
         place: Where::Code,
         except: &[
             "crates/distributor/src/sys.rs",
+            "crates/handoff/src/sys.rs",
             "crates/testbed/src/wire/tap.rs",
         ],
         why: "rustix and socket2 cover the system calls; what they lack is in sys.rs and tap.rs alone",

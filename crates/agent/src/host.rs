@@ -81,8 +81,8 @@ pub struct Address {
 pub struct Listener {
     /// Where it listens.
     pub local: SocketAddr,
-    /// Whether it is a socket of IPv6; `[::]` takes clients of IPv4 too, unless it was told not to.
-    pub v6: bool,
+    /// Whether it takes clients of IPv4: `[::]` does unless it was told not to.
+    pub v4: bool,
     /// Connections that wait to be accepted.
     pub queue: u32,
     /// Connections that may wait.
@@ -95,7 +95,8 @@ impl Listener {
     /// Whether connections to this address come to it.
     pub fn takes(&self, ip: IpAddr) -> bool {
         let local = self.local.ip();
-        local.to_canonical() == ip || (local.is_unspecified() && (self.v6 || ip.is_ipv4()))
+        let family = if ip.is_ipv4() { self.v4 } else { local.is_ipv6() };
+        local.to_canonical() == ip || (local.is_unspecified() && family)
     }
 }
 

@@ -49,7 +49,10 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const DIAG_REQUEST_BYTES: usize = 56;
 /// Bytes of `struct inet_diag_msg`.
 const DIAG_BYTES: usize = 72;
-const INET_DIAG_ULP_INFO: u16 = 21;
+/// The kernel names a socket's upper protocol to those alone who want its state too.
+const INET_DIAG_INFO: u8 = 2;
+const INET_DIAG_SKV6ONLY: u16 = 11;
+const INET_DIAG_ULP_INFO: u16 = 19;
 const INET_ULP_INFO_NAME: u16 = 1;
 const TCP_LISTEN: u32 = 10;
 /// States of a connection that somebody may still read or write: ESTABLISHED, both FIN_WAIT,
@@ -76,7 +79,7 @@ pub(crate) fn addresses() -> io::Result<Vec<Address>> {
 pub(crate) fn listeners(port: u16) -> io::Result<Vec<Listener>> {
     let mut listeners = Vec::new();
     for family in [AF_INET, AF_INET6] {
-        let request = diag_request(family, port, 1 << TCP_LISTEN);
+        let request = diag_request(family, port, 1 << TCP_LISTEN, 1 << (INET_DIAG_INFO - 1));
         let found = ask(DIAG, SOCK_DIAG_BY_FAMILY, &request, |body| {
             listeners.extend(listener(body));
         });
@@ -88,7 +91,7 @@ pub(crate) fn listeners(port: u16) -> io::Result<Vec<Listener>> {
 /// Gives each connection that has `port` here to `each`.
 pub(crate) fn connections(port: u16, each: &mut dyn FnMut(Connection)) -> io::Result<()> {
     for family in [AF_INET, AF_INET6] {
-        let request = diag_request(family, port, STATES_OWNED);
+        let request = diag_request(family, port, STATES_OWNED, 0);
         let found = ask(DIAG, SOCK_DIAG_BY_FAMILY, &request, |body| {
             connection(body).into_iter().for_each(&mut *each);
         });
@@ -152,10 +155,10 @@ fn refusal(body: &[u8]) -> io::Error {
     }
 }
 
-fn diag_request(family: u8, port: u16, states: u32) -> [u8; DIAG_REQUEST_BYTES] {
+/// `struct inet_diag_req_v2`: sockets in `states`, a bit each, with the attributes `wanted`.
+fn diag_request(family: u8, port: u16, states: u32, wanted: u8) -> [u8; DIAG_REQUEST_BYTES] {
     let mut request = [0; DIAG_REQUEST_BYTES];
-    request[0] = family;
-    request[1] = IPPROTO_TCP;
+    request[..3].copy_from_slice(&[family, IPPROTO_TCP, wanted]);
     request[4..8].copy_from_slice(&states.to_ne_bytes());
     request[8..10].copy_from_slice(&port.to_be_bytes());
     request
@@ -213,11 +216,13 @@ fn address(body: &[u8]) -> Option<Address> {
 
 fn listener(body: &[u8]) -> Option<Listener> {
     let (local, _) = ends(body)?;
-    let ulp = attribute(body.get(DIAG_BYTES..)?, INET_DIAG_ULP_INFO);
+    let rest = body.get(DIAG_BYTES..)?;
+    let v6_only = attribute(rest, INET_DIAG_SKV6ONLY).is_some_and(|value| value != [0]);
+    let ulp = attribute(rest, INET_DIAG_ULP_INFO);
     let ulp = ulp.and_then(|nested| attribute(nested, INET_ULP_INFO_NAME)).map(text);
     Some(Listener {
         local,
-        v6: *body.first()? == AF_INET6,
+        v4: !v6_only,
         queue: u32_at(body, 56)?,
         backlog: u32_at(body, 60)?,
         mptcp: ulp.as_deref() == Some("mptcp"),

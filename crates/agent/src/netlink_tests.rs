@@ -29,7 +29,7 @@ fn listening(attributes: &[u8]) -> Vec<u8> {
 fn a_listener_is_read_with_its_queue() {
     let found = listener(&listening(&[])).unwrap();
     assert_eq!(found.local, "10.0.0.1:80".parse().unwrap());
-    assert_eq!((found.queue, found.backlog, found.mptcp, found.v6), (3, 8, false, false));
+    assert_eq!((found.queue, found.backlog, found.mptcp, found.v4), (3, 8, false, true));
 }
 
 #[test]
@@ -40,6 +40,22 @@ fn a_listener_of_mptcp_is_known_by_its_upper_protocol() {
     assert!(listener(&listening(&ulp)).unwrap().mptcp);
     let tls = attribute_of(INET_DIAG_ULP_INFO, &attribute_of(INET_ULP_INFO_NAME, b"tls\0"));
     assert!(!listener(&listening(&tls)).unwrap().mptcp);
+}
+
+#[test]
+fn a_listener_for_ipv6_alone_takes_no_client_of_ipv4() {
+    let (v4, v6): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
+    let listening = |only: u8| {
+        let mut body = listening(&attribute_of(INET_DIAG_SKV6ONLY, &[only]));
+        body[0] = AF_INET6;
+        body[8..24].fill(0);
+        listener(&body).unwrap()
+    };
+    assert!(listening(0).takes(v4) && listening(0).takes(v6));
+    assert!(!listening(1).takes(v4) && listening(1).takes(v6));
+    let mut any = listener(&super::tests::listening(&[])).unwrap();
+    any.local = "0.0.0.0:80".parse().unwrap();
+    assert!(any.takes(v4) && !any.takes(v6));
 }
 
 #[test]
@@ -98,4 +114,19 @@ fn a_socket_of_this_machine_is_found_with_who_waits_and_who_is_connected() {
     connections(local.port(), &mut |one| seen.push(one)).unwrap();
     let expected = Connection { local, client: client.local_addr().unwrap(), state: 1 };
     assert_eq!(seen, [expected]);
+}
+
+#[test]
+fn a_socket_of_mptcp_on_this_machine_is_known_for_one() {
+    use rustix::net::{bind, getsockname, ipproto, listen, socket};
+    let Ok(socket) = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::MPTCP)) else {
+        println!("skipped: this kernel makes no sockets of MPTCP");
+        return;
+    };
+    bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    listen(&socket, 7).unwrap();
+    let local = SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+    let found = listeners(local.port()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].mptcp, found[0].backlog), (true, 7), "{found:?}");
 }

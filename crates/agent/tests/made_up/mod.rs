@@ -48,8 +48,7 @@ impl MadeUp {
 
     pub fn listener(mut self, local: &str, queue: u32, backlog: u32) -> Self {
         let local: std::net::SocketAddr = local.parse().unwrap();
-        let v6 = local.is_ipv6();
-        self.listeners.push(Listener { local, v6, queue, backlog, mptcp: false });
+        self.listeners.push(Listener { local, v4: true, queue, backlog, mptcp: false });
         self
     }
 }

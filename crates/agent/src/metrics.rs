@@ -1,0 +1,60 @@
+//! The Prometheus page (OpenMetrics text) of an agent: its last report.
+//!
+//! A number that could not be read has no line, which a collector sees as a gap, not as zero.
+
+use crate::report::LoadReport;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use std::fmt;
+
+/// The media type of what [`page`] returns.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The page.
+pub(crate) fn page(report: LoadReport) -> String {
+    let mut registry = Registry::with_prefix("baton_agent");
+    registry.register_collector(Box::new(Page(report)));
+    let mut page = String::new();
+    text::encode(&mut page, &registry).expect("writing to a string does not fail");
+    page
+}
+
+#[derive(Debug)]
+struct Page(LoadReport);
+
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let report = &self.0;
+        let load_1m = report.load_average.map(|means| means[0]);
+        let gauges = [
+            ("cpu_busy_ratio", "Share of the processors' time that was busy", report.cpu_busy),
+            ("disk_busy_ratio", "Share of time that the busiest disk was busy", report.disk_busy),
+            ("disk_queue", "Requests at or before the disks, on average", report.disk_queue),
+            ("load_1m", "Runnable and waiting tasks, mean of a minute", load_1m),
+            ("accept_queue", "Connections to be accepted", report.accept_queue.map(f64::from)),
+            ("accept_backlog", "Connections that may wait", report.accept_backlog.map(f64::from)),
+            ("connections", "Established connections", report.established.map(f64::from)),
+            ("healthy", "1 when the server accepts", Some(f64::from(u8::from(report.healthy)))),
+            ("unread", "Readings that failed the last time", Some(report.unread.len() as f64)),
+        ];
+        for (name, help, value) in gauges {
+            let Some(value) = value else { continue };
+            let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(value).encode(metric)?;
+        }
+        if report.kernel.is_empty() {
+            return Ok(());
+        }
+        let help = "What the program in the kernel has counted";
+        let mut family = encoder.encode_descriptor("kernel", help, None, MetricType::Counter)?;
+        for (name, count) in &report.kernel {
+            let labels = [("what", name.as_str())];
+            ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}

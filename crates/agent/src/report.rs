@@ -1,0 +1,100 @@
+//! What an agent says: load, health and the connections that its server still owns.
+//!
+//! JSON on the wire. Fields that are added later have defaults, so that a switch and an agent of
+//! different versions understand each other.
+
+use crate::sample::{Rates, Reading};
+use policy::{Instant, Report};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The answer to `GET /load`. A number that could not be read is missing, and named in `unread`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadReport {
+    /// The server it speaks for.
+    pub server: String,
+    /// Seconds since the host began.
+    pub uptime_s: Option<f64>,
+    /// Seconds over which shares were measured; 0 before the second reading.
+    pub period_s: f64,
+    /// Share of all processors' time in which something ran, 0 to 1.
+    pub cpu_busy: Option<f64>,
+    /// Share of the time in which the busiest disk had something to do, 0 to 1.
+    pub disk_busy: Option<f64>,
+    /// Requests waiting for disks or served by them, on average.
+    pub disk_queue: Option<f64>,
+    /// Means of runnable and waiting tasks over 1, 5 and 15 minutes.
+    pub load_average: Option<[f64; 3]>,
+    /// Connections that wait to be accepted.
+    pub accept_queue: Option<u32>,
+    /// Connections that may wait.
+    pub accept_backlog: Option<u32>,
+    /// Established connections on the served ports.
+    pub established: Option<u32>,
+    /// Whether the server accepts a connection.
+    pub healthy: bool,
+    /// How that was found out, or why not.
+    pub health: String,
+    /// What the program in the kernel has counted, by name.
+    pub kernel: BTreeMap<String, u64>,
+    /// What could not be read, and why.
+    pub unread: Vec<String>,
+}
+
+impl LoadReport {
+    /// Puts two readings together.
+    pub(crate) fn of(server: &str, rates: &Rates, reading: &Reading) -> Self {
+        Self {
+            server: server.to_owned(),
+            uptime_s: reading.uptime_s,
+            period_s: rates.period_s,
+            cpu_busy: rates.cpu_busy,
+            disk_busy: rates.disk_busy,
+            disk_queue: rates.disk_queue,
+            load_average: reading.load_average,
+            accept_queue: reading.accept.map(|accept| accept.queue),
+            accept_backlog: reading.accept.map(|accept| accept.backlog),
+            established: reading.established,
+            unread: reading.unread.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// What a policy is told: `None` before the agent has looked twice. `at` is when it was
+    /// received. A part that the agent could not read counts as idle; the latency is zero, for
+    /// agents see no requests. Connections stand for the requests being served: with persistent
+    /// ones that is more than there are.
+    pub fn report(&self, at: Instant) -> Option<Report> {
+        let share = |share: Option<f64>| share.filter(|s| s.is_finite()).unwrap_or(0.0);
+        (self.period_s > 0.0).then(|| Report {
+            at,
+            cpu: share(self.cpu_busy).clamp(0.0, 1.0),
+            disk: share(self.disk_busy).clamp(0.0, 1.0),
+            // The cast keeps to the bounds of u32.
+            disk_queue: share(self.disk_queue).round() as u32,
+            active: self.established.unwrap_or(0),
+            latency: Duration::ZERO,
+        })
+    }
+}
+
+/// A connection that a server still owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Flow {
+    /// The client's end.
+    pub client: SocketAddr,
+    /// The address that it connected to.
+    pub vip: SocketAddr,
+}
+
+/// The answer to `GET /flows`: one page, in the order of the clients' addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowsPage {
+    /// Connections.
+    pub flows: Vec<Flow>,
+    /// Whether there are more, after the last of these.
+    pub more: bool,
+}

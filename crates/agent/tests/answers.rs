@@ -1,0 +1,312 @@
+//! Method: an agent on a port of the kernel's choice, before a host that was made up, asked by the
+//! client that the switch has; then servers that are no agents, scripted here.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
+
+mod made_up;
+
+use agent::client::{Fault, fetch_flows, fetch_load};
+use agent::host::{Address, Connection, Host, Link, Listener};
+use agent::{Agent, Flow, Kernel, LoadReport, Settings};
+use made_up::MadeUp;
+use policy::Instant;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Counts how often it was asked; every second time it cannot be read.
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl Kernel for Counting {
+    fn counters(&self) -> io::Result<Vec<(String, u64)>> {
+        let times = self.0.fetch_add(1, Ordering::Relaxed);
+        if times % 2 == 1 {
+            Err(io::ErrorKind::NotFound.into())
+        } else {
+            Ok(vec![("taken".to_owned(), times)])
+        }
+    }
+}
+
+fn host() -> MadeUp {
+    let mut host = MadeUp::default().listener("0.0.0.0:80", 2, 511);
+    host.file("/proc/uptime", "100.0 0.0\n").file("/proc/stat", "cpu  100 0 0 300 0 0 0 0 0 0\n");
+    host.file("/proc/diskstats", "8 0 sda 0 0 0 0 0 0 0 0 2 1000 5000\n");
+    for number in 0..5 {
+        let client = SocketAddr::new([198, 51, 100, 7].into(), 4000 + number);
+        for vip in ["192.0.2.100:80", "192.0.2.11:80"] {
+            host.connections.push(Connection { local: vip.parse().unwrap(), client, state: 1 });
+        }
+    }
+    host
+}
+
+/// Runs `ask` against an agent that reports of `served`.
+fn with_agent<T>(served: SocketAddr, host: Arc<dyn Host>, ask: impl AsyncFnOnce(String) -> T) -> T {
+    let settings = Settings {
+        server: "web1".to_owned(),
+        served,
+        vips: vec!["192.0.2.100:80".parse().unwrap()],
+        period: Duration::from_millis(5),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let anywhere = "127.0.0.1:0".parse().unwrap();
+        let agent = Agent::start(anywhere, settings, host, Arc::new(Counting::default())).unwrap();
+        let address = agent.address().unwrap().to_string();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let serving = agent.serve(async {
+            let _asked = stopped.await;
+        });
+        let asking = async {
+            let answer = ask(address).await;
+            stop.send(()).unwrap();
+            answer
+        };
+        let (served, answer) = tokio::join!(serving, asking);
+        served.unwrap();
+        answer
+    })
+}
+
+/// Asks until the answer is as wanted.
+async fn until(address: &str, mut wanted: impl FnMut(&LoadReport) -> bool) -> LoadReport {
+    let asking = async {
+        loop {
+            let report = fetch_load(address, PATIENCE).await.unwrap();
+            if wanted(&report) {
+                return report;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asking).await.expect("the agent comes to say so")
+}
+
+/// A host on which two seconds pass with each reading; in these the processors are busy for a
+/// quarter of the time, and the disk for half of it, with three requests on average.
+struct Living {
+    rest: MadeUp,
+    readings: AtomicU64,
+}
+
+impl Host for Living {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let step = match path {
+            // Read first, and once in each reading.
+            "/proc/uptime" => self.readings.fetch_add(1, Ordering::Relaxed) + 1,
+            _ => self.readings.load(Ordering::Relaxed),
+        };
+        Ok(match path {
+            "/proc/uptime" => format!("{} 0\n", step * 2),
+            "/proc/stat" => format!("cpu  {} 0 0 {} 0 0 0 0 0 0\n", step * 50, step * 150),
+            "/proc/diskstats" => {
+                format!("8 0 sda 0 0 0 0 0 0 0 0 2 {} {}\n", step * 1000, step * 6000)
+            }
+            _ => return self.rest.read(path),
+        }
+        .into_bytes())
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.rest.write(path, text)
+    }
+
+    fn links(&self) -> io::Result<Vec<Link>> {
+        self.rest.links()
+    }
+
+    fn addresses(&self) -> io::Result<Vec<Address>> {
+        self.rest.addresses()
+    }
+
+    fn listeners(&self, port: u16) -> io::Result<Vec<Listener>> {
+        self.rest.listeners(port)
+    }
+
+    fn connections(&self, port: u16, each: &mut dyn FnMut(Connection)) -> io::Result<()> {
+        self.rest.connections(port, each)
+    }
+}
+
+#[test]
+fn a_load_travels_from_the_kernels_texts_to_what_a_policy_is_told() {
+    let web = TcpListener::bind("127.0.0.1:0").unwrap();
+    let served = web.local_addr().unwrap();
+    let rest = MadeUp::default().listener(&served.to_string(), 2, 511);
+    let host = Arc::new(Living { rest, readings: AtomicU64::new(0) });
+    let report = with_agent(served, host, async |address| {
+        // The kernel's program cannot be asked every second time.
+        let failed =
+            |report: &LoadReport| report.unread.iter().any(|what| what.contains("counters"));
+        until(&address, |report| report.period_s > 0.0 && failed(report)).await
+    });
+    assert_eq!((report.server.as_str(), report.healthy), ("web1", true), "{report:?}");
+    assert_eq!((report.period_s, report.cpu_busy, report.disk_busy), (2.0, Some(0.25), Some(0.5)));
+    assert_eq!((report.accept_queue, report.accept_backlog), (Some(2), Some(511)));
+    // What could not be read is named, and the rest is there all the same.
+    assert!(report.unread.iter().any(|what| what.contains("/proc/loadavg")), "{report:?}");
+    let told = report.report(Instant(7)).unwrap();
+    assert_eq!((told.at, told.cpu, told.disk, told.disk_queue), (Instant(7), 0.25, 0.5, 3));
+}
+
+#[test]
+fn one_reading_makes_no_report() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let report = with_agent(gone, Arc::new(host()), async |address| {
+        // This host's clock stands still.
+        fetch_load(&address, PATIENCE).await.unwrap()
+    });
+    assert_eq!(
+        (report.period_s, report.uptime_s, report.report(Instant(7))),
+        (0.0, Some(100.0), None)
+    );
+}
+
+#[test]
+fn a_report_becomes_what_policies_read() {
+    let report = LoadReport {
+        period_s: 1.0,
+        cpu_busy: Some(0.25),
+        disk_busy: Some(7.0),
+        disk_queue: Some(2.6),
+        established: Some(9),
+        ..LoadReport::default()
+    };
+    let told = report.report(Instant(7)).unwrap();
+    assert_eq!((told.at, told.cpu, told.disk), (Instant(7), 0.25, 1.0));
+    assert_eq!((told.disk_queue, told.active), (3, 9));
+    let odd = LoadReport { disk_queue: Some(f64::NAN), cpu_busy: Some(-1.0), ..report };
+    let told = odd.report(Instant(7)).unwrap();
+    assert_eq!((told.cpu, told.disk_queue), (0.0, 0));
+    let huge = LoadReport { disk_queue: Some(1e300), ..odd };
+    assert_eq!(huge.report(Instant(7)).unwrap().disk_queue, u32::MAX);
+}
+
+#[test]
+fn a_server_that_accepts_nothing_is_not_healthy_and_says_why() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (report, health) = with_agent(gone, Arc::new(host()), async |address| {
+        (fetch_load(&address, PATIENCE).await.unwrap(), get(&address, "/health").await)
+    });
+    assert!(!report.healthy && report.health.contains("refused"), "{report:?}");
+    assert!(health.starts_with("HTTP/1.0 503") && health.contains("refused"), "{health}");
+}
+
+#[test]
+fn connections_come_in_pages_in_order_and_only_those_of_clients() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    with_agent(gone, Arc::new(host()), async |address| {
+        let all = fetch_flows(&address, None, PATIENCE).await.unwrap();
+        assert_eq!((all.flows.len(), all.more), (5, false), "not those of 192.0.2.11: {all:?}");
+        let ports: Vec<u16> = all.flows.iter().map(|flow| flow.client.port()).collect();
+        assert_eq!(ports, [4000, 4001, 4002, 4003, 4004]);
+        let rest = fetch_flows(&address, Some(all.flows[2]), PATIENCE).await.unwrap();
+        assert_eq!(rest.flows, all.flows[3..]);
+        let two = get(&address, "/flows?n=2").await;
+        assert!(two.contains("\"more\":true") && two.contains(":4001") && !two.contains(":4002"));
+        for wrong in ["/flows?n=x", "/flows?m=1", "/flows?client=127.0.0.1:1"] {
+            let answer = get(&address, wrong).await;
+            assert!(answer.starts_with("HTTP/1.0 400") && answer.contains("remedy"), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn ipv6_connections_are_asked_for_page_by_page_too() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let last = Flow {
+        client: "[2001:db8::7]:4711".parse().unwrap(),
+        vip: "[2001:db8::1]:80".parse().unwrap(),
+    };
+    with_agent(gone, Arc::new(host()), async |address| {
+        let page = fetch_flows(&address, Some(last), PATIENCE).await.unwrap();
+        assert_eq!((page.flows.len(), page.more), (0, false), "IPv4 sorts before");
+    });
+}
+
+#[test]
+fn metrics_have_a_line_for_what_was_read_and_none_for_what_was_not() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    with_agent(gone, Arc::new(host()), async |address| {
+        let asking = async {
+            loop {
+                // Every second reading has no counters of the kernel.
+                let page = get(&address, "/metrics").await;
+                if page.contains("baton_agent_kernel_total{what=\"taken\"}") {
+                    return page;
+                }
+            }
+        };
+        let page = tokio::time::timeout(PATIENCE, asking).await.unwrap();
+        assert!(page.contains("\nbaton_agent_healthy 0") && page.contains("openmetrics-text"));
+        assert!(page.contains("\nbaton_agent_connections 10"), "{page}");
+        assert!(!page.contains("load_1m") && page.ends_with("# EOF\n"), "{page}");
+        let nothing = get(&address, "/else").await;
+        assert!(nothing.starts_with("HTTP/1.0 404") && nothing.contains("/load"));
+    });
+}
+
+async fn get(address: &str, path: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let question = format!("GET {path} HTTP/1.0\r\nHost: a\r\n\r\n");
+    stream.write_all(question.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// Something that answers one question with these bytes; it is no agent.
+fn impostor(answer: &'static [u8]) -> String {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = socket.accept().unwrap();
+        let _question = stream.read(&mut [0; 1000]).unwrap();
+        stream.write_all(answer).unwrap();
+    });
+    address
+}
+
+#[test]
+fn whatever_answers_that_is_no_agent_is_a_fault_with_a_sentence() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ask = |address: &str| runtime.block_on(fetch_load(address, PATIENCE)).unwrap_err();
+    assert!(matches!(ask(&impostor(b"HTTP/1.1 500 Oh\r\n\r\n")), Fault::Status(500)));
+    for garbled in [
+        b"".as_slice(),
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.",
+        b"HTTP/1.1 2x0 OK\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n{\"server\": 5}",
+        b"HTTP/1.1 200 OK\r\n\r\n{\"period_s\": 1",
+    ] {
+        let fault = ask(&impostor(garbled));
+        assert!(matches!(fault, Fault::Garbled(_)), "{garbled:?}: {fault}");
+    }
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    assert!(matches!(ask(&gone), Fault::Unreachable(_)));
+}
+
+#[test]
+fn an_agent_that_is_silent_is_waited_for_no_longer_than_said() {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let short = Duration::from_millis(20);
+    let fault = runtime.block_on(fetch_load(&address, short)).unwrap_err();
+    assert!(matches!(fault, Fault::TimedOut(_)), "{fault}");
+}
+
+#[test]
+fn a_report_of_another_version_is_understood() {
+    let report: LoadReport = serde_json::from_str("{\"server\":\"a\",\"novel\":[1]}").unwrap();
+    assert_eq!((report.server.as_str(), report.healthy), ("a", false));
+}

@@ -1,0 +1,94 @@
+//! `baton agent`: beside a server, takes over the connections that are handed to it and reports
+//! its load.
+//!
+//! What takes them over is a program in the kernel, pinned there: the agent attaches it and may go.
+
+mod back;
+pub(super) mod site;
+
+use super::doctor::Words;
+use crate::exit::{Exit, Outcome, say};
+use crate::flags;
+use agent::doctor::{Row, Verdict, examine};
+use agent::host::System;
+use agent::{Agent, Kernel, NoKernel, Settings};
+use anyhow::Context;
+use site::Plan;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Time between readings: what policies compare changes within seconds.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Checks the host, attaches the kernel's program and answers until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When the configuration is invalid, or the host does not allow it.
+pub fn run(args: &flags::Agent) -> Outcome {
+    let plan = Plan::of(args, &System)?;
+    if args.detach {
+        back::detach(&plan)?;
+        say(format_args!("baton: the kernel's programs are gone from {}", plan.pin.display()));
+        return Ok(Exit::Done);
+    }
+    let rows = examine(&plan.site(), &System);
+    complain(&rows);
+    if !args.report_only && rows.iter().any(stands_in_the_way) {
+        say("baton: connections could not be taken over here; repair what fails, or see what \
+             `baton doctor --fix` can (--report-only reports the load all the same)");
+        return Ok(Exit::Invalid);
+    }
+    let kernel: Arc<dyn Kernel> =
+        if args.report_only { Arc::new(NoKernel) } else { back::attach(&plan)? };
+    answer(&plan, kernel)?;
+    if !args.report_only {
+        let pin = plan.pin.display();
+        say(format_args!(
+            "baton: the agent ends; the kernel's programs stay, pinned in {pin}, and so do the \
+             connections (--detach takes them away)"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Whether a finding keeps the agent from starting: the served program may yet come.
+fn stands_in_the_way(row: &Row) -> bool {
+    row.lasting && row.finding.verdict == Verdict::Fail
+}
+
+/// Says what is not as it should be.
+fn complain(rows: &[Row]) {
+    let words = Words { colour: crate::exit::colour(&std::io::stderr()) };
+    for row in rows.iter().filter(|row| row.finding.verdict >= Verdict::Warn) {
+        say(words.row(row).trim_end());
+    }
+}
+
+/// Answers until a signal.
+fn answer(plan: &Plan, kernel: Arc<dyn Kernel>) -> anyhow::Result<()> {
+    let settings = Settings {
+        server: plan.name.clone(),
+        served: plan.served,
+        vips: plan.vips.clone(),
+        period: PERIOD,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the reactor")?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let agent = Agent::start(plan.listen, settings, Arc::new(System), kernel)
+            .with_context(|| format!("cannot listen on {}", plan.listen))?;
+        say(format_args!("baton: agent of {} listens on {}", plan.name, agent.address()?));
+        let end = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        agent.serve(end).await.context("the agent failed")
+    })
+}
