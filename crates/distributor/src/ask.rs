@@ -9,8 +9,8 @@
 //! it; apply under the lock (docs/decisions/0012).
 //!
 //! Also here, because it must change together with the books: how many requests a server works on
-//! at once, and the bounded queue of those that wait for it; and what a kernel that delivers one way
-//! may repeat ([`kernel`]).
+//! at once, and the bounded queue of those that wait for it; and what a kernel that delivers one
+//! way may repeat ([`kernel`]).
 
 mod crowd;
 pub mod kernel;
@@ -142,6 +142,11 @@ impl Ask {
         result
     }
 
+    /// Tells the policy what a server says of itself.
+    pub fn report(&self, server: ServerId, report: policy::Report) {
+        self.lock().desk.report(server, report);
+    }
+
     /// Sets how many requests a server works on at once (zero: no limit) and how many may wait.
     pub fn set_gate(&self, server: ServerId, limit: u32, queue_max: u32) {
         self.lock().set_gate(server, limit, queue_max);
@@ -197,8 +202,8 @@ impl Ask {
     ///
     /// Nothing is begun: the kernel counts the connection when it opens it, and the policy hears
     /// nothing of its end, for nobody here sees the reply. The limits of what servers work on at
-    /// once ([`Ask::set_gate`]) and of the crowd ([`Ask::set_crowd`]) do not apply: there is nowhere
-    /// to wait.
+    /// once ([`Ask::set_gate`]) and of the crowd ([`Ask::set_crowd`]) do not apply: there is no
+    /// place to wait.
     pub fn decide(&self, request: &Request, avoid: &[ServerId]) -> Option<Decided> {
         let mut books = self.lock();
         books.look(request.at);

@@ -3,7 +3,8 @@
 //!
 //! `decide` is the question and the note taken of its answer, in runs of 64 between which the books
 //! are brought up to date outside the clock. `desk` is a whole request: question, note, begin, and
-//! the end of the oldest. Requests are drawn beforehand. Printed is the median of several rounds,
+//! the end of the oldest. `look` is what a desk pays before each decision where a kernel counts too:
+//! all counters, of which none, one or all have changed. Requests are drawn beforehand. Printed is the median of several rounds,
 //! and the best in brackets: on a machine with other work the best is nearer to the truth.
 
 // The one place of this crate that looks at a clock.
@@ -11,8 +12,8 @@
 
 use criterion::{Criterion, Throughput};
 use policy::{
-    Class, Cluster, Desk, Dice, Entry, Instant, Load, Outcome, POLICIES, Params, Policy, Report,
-    Request, ServerId, Spec, State, TargetId, Ticket,
+    Class, Cluster, Desk, Dice, Elsewhere, Entry, Instant, Load, Outcome, POLICIES, Params, Policy,
+    Report, Request, ServerId, Spec, State, TargetId, Ticket,
 };
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -206,6 +207,28 @@ fn main() {
         let mut ranks = streams[0].ranks.iter().cycle();
         group.bench_function(entry.name, |timer| {
             timer.iter(|| bench.assign(*ranks.next().expect("a cycle does not end")));
+        });
+    }
+    group.finish();
+    looks(&mut criterion);
+}
+
+/// Looks at what is counted elsewhere for all servers, when so many of the counts have changed.
+fn looks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("look, 16 servers");
+    for changed in [0, 1, SERVERS] {
+        let mut cluster = cluster();
+        let mut counts: Vec<_> =
+            (0..SERVERS as u16).map(|id| (ServerId(id), Elsewhere::default())).collect();
+        let mut serial = 0;
+        group.bench_function(format!("{changed} changed"), |timer| {
+            timer.iter(|| {
+                for (_, count) in counts.iter_mut().take(changed) {
+                    serial += 1;
+                    *count = Elsewhere { open: serial % 50, begun: serial, chosen: serial };
+                }
+                cluster.elsewhere_all(black_box(&counts), Instant::ZERO);
+            });
         });
     }
     group.finish();

@@ -2,8 +2,9 @@
 //!
 //! Method: for every row of POLICIES, a random history of requests, loads, weights and states leads
 //! to an answer. Wherever it carries a guard, all loads are then changed at will, the guarded
-//! server's up to the limit, time goes on, and the same target is asked for again, in whatever class and by
-//! whatever connection: the answer must name the same server. Another test counts guards, so that this one cannot pass for want of them.
+//! server's up to the limit, time goes on, and the same target is asked for again, in whatever
+//! class and by whatever connection: the answer must name the same server. Another test counts
+//! guards, so that this one cannot pass for want of them.
 
 mod setup;
 

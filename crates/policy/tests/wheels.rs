@@ -1,10 +1,10 @@
 //! A wheel is the policy's own answers, written down: whoever turns it answers as the policy would,
 //! and the policy, told of the turns, goes on as if it had answered itself.
 //!
-//! Method: for every row of POLICIES, two desks live through the same random history. From then on
-//! one is asked for everything; of the other, wheels are turned where it offers them, and it is told
-//! of the turns before the next change. All answers must agree. Another test counts turns, so that
-//! this one cannot pass for want of wheels.
+//! Method: for every row of POLICIES, two desks live through the same random history. One is asked
+//! for everything; of the other, wheels are turned where it offers them, and it is told of the
+//! turns before each change. All answers must agree. Another test counts turns, so that this one cannot
+//! pass for want of wheels.
 
 mod setup;
 

@@ -1,5 +1,5 @@
-//! How many requests are in the cluster at once: the papers' admission limit, with the bounded queue
-//! of those that wait to be let in.
+//! How many requests are in the cluster at once: the papers' admission limit, with the bounded
+//! queue of those that wait to be let in.
 
 use super::{Ask, Books};
 use crate::gate::{GRANTED, Gate, Turn};

@@ -2,8 +2,8 @@
 //!
 //! The kernel opens and closes connections by itself. It repeats answers that the policy has
 //! promised to give again (see [`policy::Guard`]): these are its *memos*. For rotations it turns
-//! *wheels* (see [`policy::Wheel`]). All else it puts to the desk by [`super::Ask::decide`]. There is
-//! no second policy: without memo or wheel the kernel knows nobody to send a request to.
+//! *wheels* (see [`policy::Wheel`]). All else it puts to the desk by [`super::Ask::decide`]. There
+//! is no second policy: without memo or wheel the kernel knows nobody to send a request to.
 
 use crate::journal::Choice;
 use policy::{Assignment, Class, Elsewhere, Guard, Load, ServerId, TargetId, Wheel};
@@ -81,8 +81,8 @@ pub enum Repeat {
 
 /// How long a memo is good for at most.
 ///
-/// The policy's table forgets the targets not asked for longest, and does not hear of those that the
-/// kernel answers. Asked for once in this time, a target that is hot stays among the recent ones:
-/// with the default table, as long as fewer than 750,000 other targets come up meanwhile. Shorter
-/// would only add questions; at one for each target in ten seconds they do not show.
+/// The policy's table forgets the targets not asked for longest, and does not hear of those that
+/// the kernel answers. Asked for once in this time, a target that is hot stays among the recent
+/// ones: with the default table, as long as it is asked for fewer than 750,000 others meanwhile.
+/// Shorter would only add questions; at one for each target in ten seconds they do not show.
 pub const REPEAT_MAX: Duration = Duration::from_secs(10);

@@ -39,13 +39,14 @@ struct Out {
 struct Seat {
     /// The wheel it is on.
     number: Option<u8>,
-    /// Questions until the policy is asked for a wheel again. Each time it has none they double, for
-    /// seeing that weights have no short cycle takes some microseconds.
+    /// Requests to go until the policy is asked for a wheel again.
     wait: u32,
+    /// Requests between two such questions. They double each time, for seeing that weights have no
+    /// short cycle takes some microseconds.
     patience: u32,
 }
 
-/// Questions after which a policy without a wheel for a class is asked for one again, at most.
+/// Requests after which a policy without a wheel for a class is asked for one again, at most.
 const PATIENCE_MAX: u32 = 4096;
 
 /// No guard is of this epoch: a cluster that has a server has changed.

@@ -28,8 +28,8 @@ pub trait Plane {
     /// Lets time pass.
     fn wait(&mut self, span: Duration);
 
-    /// Delivers a request, whose time is [`Plane::now`]. The connection opens if it is new, and moves
-    /// if it is with another server than the answer's. `None`: there is nobody to deliver it to.
+    /// Delivers a request, whose time is [`Plane::now`]. The connection opens if it is new, and
+    /// moves if it is with another server than the answer's. `None`: no server may be chosen.
     fn deliver(&mut self, connection: u64, request: &Request) -> Option<Delivered>;
 
     /// Closes a connection.

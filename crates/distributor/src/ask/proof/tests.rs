@@ -41,8 +41,8 @@ fn forgetful(name: &str) -> impl Fn() -> Box<dyn Policy> {
     move || (entry.build)(&params)
 }
 
-/// Of a hundred requests, how many the kernel must have answered by itself: below what was measured,
-/// but not so far below that a kernel which is hardly ever told anything would pass.
+/// Of a hundred requests, how many the kernel must have answered by itself: below what was
+/// measured, but not so far below that a kernel which is hardly ever told anything would pass.
 const SHARES: [(&str, u64); 8] = [
     ("round-robin", 80),
     ("wrr", 80),
@@ -66,7 +66,6 @@ fn who_repeats_never_answers_differently_from_the_policy_asked_directly() {
             sum.moved += tally.moved;
             sum.relayed += tally.relayed;
         }
-        println!("{:<17} {sum:?}", row.name);
         assert!(sum.relayed > 1_000 && sum.moved > 10, "{}: {sum:?}", row.name);
         let least = SHARES.iter().find(|(name, _)| *name == row.name);
         if let Some((_, least)) = least {
