@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The sequence number with which a SYN is answered holds all that must be known of the client when
+ * its first request comes, and proves that it saw the answer: nothing is stored for a SYN.
+ * The idea is D. J. Bernstein's (SYN cookies, 1996). From the top: 22 bits of keyed hash, 2 of time
+ * in steps of 69 seconds, 3 of MSS, 1 of SACK, 4 of window scale.
+ */
+#ifndef BATON_COOKIE_H
+#define BATON_COOKIE_H
+
+#include "maps.h"
+#include "packet.h"
+#include "siphash.h"
+
+/* 2^36 ns: 69 seconds. A cookie is good for the rest of its step and the next one. */
+#define STEP_SHIFT 36
+
+/* The largest that is not more than what the client said: the usual ones, in ascending order. */
+static __always_inline __u32 mss_code(__u16 mss)
+{
+	return mss >= 8960 ? 7 : mss >= 4312 ? 6 : mss >= 1460 ? 5 : mss >= 1440 ? 4 :
+	       mss >= 1360 ? 3 : mss >= 1220 ? 2 : mss >= 1024 ? 1 : 0;
+}
+
+static __always_inline __u16 mss_of(__u32 code)
+{
+	switch (code & 7) {
+	case 7: return 8960;
+	case 6: return 4312;
+	case 5: return 1460;
+	case 4: return 1440;
+	case 3: return 1360;
+	case 2: return 1220;
+	case 1: return 1024;
+	default: return 536;
+	}
+}
+
+static __noinline __u32 cookie_hash(const struct flow_key *key, __u32 isn, __u64 step,
+					 __u32 low)
+{
+	struct sip s;
+
+	sip_begin(&s, site.cookie_key[0], site.cookie_key[1]);
+	sip_word(&s, (__u64)key->client[0] << 32 | key->client[1]);
+	sip_word(&s, (__u64)key->client[2] << 32 | key->client[3]);
+	sip_word(&s, (__u64)key->vip[0] << 32 | key->vip[1]);
+	sip_word(&s, (__u64)key->vip[2] << 32 | key->vip[3]);
+	sip_word(&s, (__u64)key->client_port << 48 | (__u64)key->vip_port << 32 | isn);
+	sip_word(&s, step << 8 | low);
+	return (__u32)sip_end(&s) & 0xfffffc00;
+}
+
+/* Our sequence number for a SYN with sequence number `isn`. */
+static __always_inline __u32 cookie_make(const struct flow_key *key, __u32 isn,
+					 const struct options *o, __u64 now_ns)
+{
+	__u32 low = mss_code(o->mss) << 5 | (o->sack ? 1 << 4 : 0) | (o->wscale & 15);
+	__u64 step = now_ns >> STEP_SHIFT;
+
+	return cookie_hash(key, isn, step, low) | (step & 3) << 8 | low;
+}
+
+/* Whether `p` acknowledges a cookie of ours and nothing more; if so, its options are put into `o`. */
+static __always_inline int cookie_check(const struct packet *p,
+					struct options *o, __u64 now_ns)
+{
+	__u32 cookie = p->ack - 1;
+	__u64 step = now_ns >> STEP_SHIFT;
+	__u64 age = (step - (cookie >> 8)) & 3;
+	__u32 low = cookie & 0xff;
+
+	if (age > 1)
+		return 0;
+	if (cookie_hash(&p->key, p->seq - 1, step - age, low) != (cookie & 0xfffffc00))
+		return 0;
+	o->mss = mss_of(low >> 5);
+	o->sack = low >> 4 & 1;
+	o->wscale = low & 15;
+	return 1;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One TCP segment of a client, or of a server to one: addresses, numbers, where the payload is. */
+#ifndef BATON_PACKET_H
+#define BATON_PACKET_H
+
+#include "handoff.h"
+#include "kernel.h"
+
+/* What a step says when it has not settled the packet's fate. Others are TC_ACT_*. */
+#define GO_ON (-2)
+
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+#define ACK 0x10
+
+struct packet {
+	struct flow_key key;
+	__u32 seq;
+	__u32 ack;
+	__u32 l3;		/* offsets from the start of the frame */
+	__u32 l4;
+	__u32 payload;
+	__u32 length;		/* of the payload, bytes */
+	__u8 flags;
+	__u8 v6;
+	__u8 protocol;
+};
+
+static __always_inline void map_v4(__u32 out[4], __u32 address)
+{
+	out[0] = 0;
+	out[1] = 0;
+	out[2] = bpf_htonl(0xffff);
+	out[3] = address;
+}
+
+/* Makes sure that `bytes` of the frame can be read at skb->data. */
+static __always_inline int pull(struct __sk_buff *skb, __u32 bytes)
+{
+	void *data = (void *)(long)skb->data;
+	void *end = (void *)(long)skb->data_end;
+
+	if (data + bytes <= end)
+		return 0;
+	return bpf_skb_pull_data(skb, bytes);
+}
+
+/* Reads the IP header at `l3`. Returns the bytes of the IP packet, or 0 if it is none, is a
+ * fragment, or is cut off. `client` is who sent it. */
+static __always_inline __u32 parse_ip(struct __sk_buff *skb, struct packet *p, __u32 l3)
+{
+	void *data, *end;
+
+	p->l3 = l3;
+	if (pull(skb, l3 + sizeof(struct ipv6hdr)) && pull(skb, l3 + sizeof(struct iphdr)))
+		return 0;
+	data = (void *)(long)skb->data;
+	end = (void *)(long)skb->data_end;
+	struct iphdr *ip = data + l3;
+	if ((void *)(ip + 1) > end)
+		return 0;
+	if (ip->version == 4) {
+		if (ip->ihl < 5 || ip->frag_off & bpf_htons(0x3fff))
+			return 0;
+		p->v6 = 0;
+		p->protocol = ip->protocol;
+		p->l4 = l3 + ip->ihl * 4;
+		map_v4(p->key.client, ip->saddr);
+		map_v4(p->key.vip, ip->daddr);
+		/* Zero: a large segment that no 16 bits can measure. */
+		return ip->tot_len ? bpf_ntohs(ip->tot_len) : skb->len - l3;
+	}
+	struct ipv6hdr *ip6 = data + l3;
+	if (ip->version != 6 || (void *)(ip6 + 1) > end)
+		return 0;
+	p->v6 = 1;
+	p->protocol = ip6->nexthdr;
+	p->l4 = l3 + sizeof(*ip6);
+	__builtin_memcpy(p->key.client, &ip6->saddr, 16);
+	__builtin_memcpy(p->key.vip, &ip6->daddr, 16);
+	return ip6->payload_len ? bpf_ntohs(ip6->payload_len) + sizeof(*ip6) : skb->len - l3;
+}
+
+/* Reads the TCP header behind it. 0, or -1 if it is none that makes sense. */
+static __always_inline int parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 ip_bytes)
+{
+	void *data, *end;
+	__u32 l4 = p->l4;
+
+	/* The verifier wants to see the bound; 15 words of IPv4 header are the most. */
+	if (l4 > 256 || pull(skb, l4 + sizeof(struct tcphdr)))
+		return -1;
+	data = (void *)(long)skb->data;
+	end = (void *)(long)skb->data_end;
+	struct tcphdr *tcp = data + l4;
+	if ((void *)(tcp + 1) > end || tcp->doff < 5)
+		return -1;
+	p->key.client_port = tcp->source;
+	p->key.vip_port = tcp->dest;
+	p->seq = bpf_ntohl(tcp->seq);
+	p->ack = bpf_ntohl(tcp->ack_seq);
+	p->flags = ((__u8 *)tcp)[13];
+	p->payload = l4 + tcp->doff * 4;
+	__u32 headers = p->payload - p->l3;
+	if (ip_bytes < headers || p->l3 + ip_bytes > skb->len)
+		return -1;
+	p->length = ip_bytes - headers;
+	return 0;
+}
+
+/* What of a client's options matters to us. */
+struct options {
+	__u32 tsval;
+	__u32 tsecr;
+	__u16 mss;
+	__u8 wscale;		/* WSCALE_NONE: not offered */
+	__u8 sack;
+	__u8 timestamps;
+};
+
+#define OPTIONS_MAX 40
+/* Of more kinds than there are, and enough padding between them. */
+#define OPTIONS_STEPS 24
+
+/* Reads the options of the TCP header; what is malformed ends the reading. */
+__noinline int parse_options(struct __sk_buff *skb, const struct packet *p, struct options *o)
+{
+	__u8 raw[OPTIONS_MAX + 12] = {};
+	__u32 bytes, at = 0;
+
+	if (!p || !o)
+		return 0;
+	bytes = p->payload - p->l4 - sizeof(struct tcphdr);
+	o->mss = 536;
+	o->wscale = WSCALE_NONE;
+	if (bytes == 0 || bytes > OPTIONS_MAX)
+		return 0;
+	if (bpf_skb_load_bytes(skb, p->l4 + sizeof(struct tcphdr), raw, bytes))
+		return 0;
+	for (int step = 0; step < OPTIONS_STEPS; step++) {
+		if (at >= bytes || at >= OPTIONS_MAX)
+			return 0;
+		__u8 kind = raw[at];
+		if (kind == 0)
+			return 0;
+		if (kind == 1) {
+			at++;
+			continue;
+		}
+		__u8 *body = raw + at + 2;
+		__u8 size = raw[at + 1];
+		if (kind == 2 && size == 4) {
+			o->mss = body[0] << 8 | body[1];
+		} else if (kind == 3 && size == 3) {
+			/* RFC 7323: more counts as 14. */
+			o->wscale = body[0] > 14 ? 14 : body[0];
+		} else if (kind == 4 && size == 2) {
+			o->sack = 1;
+		} else if (kind == 8 && size == 10) {
+			o->timestamps = 1;
+			o->tsval = (__u32)body[0] << 24 | body[1] << 16 | body[2] << 8 | body[3];
+			o->tsecr = (__u32)body[4] << 24 | body[5] << 16 | body[6] << 8 | body[7];
+		}
+		if (size < 2)
+			return 0;
+		at += size;
+	}
+	return 0;
+}
+
+#endif

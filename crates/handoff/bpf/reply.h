@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Segments that the front-end answers by itself: the client's packet is turned round. Checksums are
+ * changed by differences, which is right for packets whose checksum the sender left to the hardware
+ * too (their checksum field must stay what it is).
+ */
+#ifndef BATON_REPLY_H
+#define BATON_REPLY_H
+
+#include "cookie.h"
+#include "maps.h"
+
+/* Sender and receiver change places: in the frame, the IP header and the ports. No sum changes. */
+static __always_inline int turn_addresses(struct __sk_buff *skb, const struct packet *p)
+{
+	struct ethhdr eth, back;
+	__u16 ports[2] = { p->key.vip_port, p->key.client_port };
+	__u32 addresses[8];
+
+	if (bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
+		return -1;
+	back = eth;
+	__builtin_memcpy(back.h_dest, eth.h_source, ETH_ALEN);
+	__builtin_memcpy(back.h_source, eth.h_dest, ETH_ALEN);
+	if (bpf_skb_store_bytes(skb, 0, &back, sizeof(back), 0) ||
+	    bpf_skb_store_bytes(skb, p->l4, ports, sizeof(ports), 0))
+		return -1;
+	if (p->v6) {
+		__builtin_memcpy(addresses, p->key.vip, 16);
+		__builtin_memcpy(addresses + 4, p->key.client, 16);
+		return bpf_skb_store_bytes(skb, p->l3 + 8, addresses, 32, 0);
+	}
+	addresses[0] = p->key.vip[3];
+	addresses[1] = p->key.client[3];
+	return bpf_skb_store_bytes(skb, p->l3 + 12, addresses, 8, 0);
+}
+
+/* Sets the length in the IP header, from `old` bytes of TCP to `new`; the pseudo-header has it too. */
+static __always_inline int set_length(struct __sk_buff *skb, const struct packet *p, __u32 old,
+				      __u32 new)
+{
+	__u16 total_old, total;
+
+	if (bpf_l4_csum_replace(skb, p->l4 + 16, bpf_htons(old), bpf_htons(new),
+				BPF_F_PSEUDO_HDR | 2))
+		return -1;
+	if (p->v6) {
+		total = bpf_htons(new);
+		return bpf_skb_store_bytes(skb, p->l3 + 4, &total, 2, 0);
+	}
+	total_old = bpf_htons(p->l4 - p->l3 + old);
+	total = bpf_htons(p->l4 - p->l3 + new);
+	return bpf_l3_csum_replace(skb, p->l3 + 10, total_old, total, 2) ||
+	       bpf_skb_store_bytes(skb, p->l3 + 2, &total, 2, 0);
+}
+
+/* The header of every answer to a SYN: options that the client did not offer are left empty. */
+#define ANSWER_BYTES 40
+
+struct answer {
+	struct tcphdr tcp;
+	__u8 options[ANSWER_BYTES - sizeof(struct tcphdr)];
+};
+
+static __always_inline void fill_answer(struct answer *answer, const struct packet *p,
+					const struct options *o, __u64 now_ns)
+{
+	__u32 stamps[2] = { bpf_htonl((__u32)(now_ns / 1000000)), bpf_htonl(o->tsval) };
+	__u16 mss = p->v6 ? site.mss6 : site.mss4;
+
+	answer->tcp.source = p->key.vip_port;
+	answer->tcp.dest = p->key.client_port;
+	answer->tcp.seq = bpf_htonl(cookie_make(&p->key, p->seq, o, now_ns));
+	answer->tcp.ack_seq = bpf_htonl(p->seq + 1);
+	answer->tcp.doff = ANSWER_BYTES / 4;
+	answer->tcp.syn = 1;
+	answer->tcp.ack = 1;
+	answer->tcp.window = 0xffff;
+	__builtin_memset(answer->options, 1, sizeof(answer->options));
+	answer->options[0] = 2;
+	answer->options[1] = 4;
+	answer->options[2] = mss >> 8;
+	answer->options[3] = mss & 255;
+	if (o->sack) {
+		answer->options[4] = 4;
+		answer->options[5] = 2;
+	}
+	if (o->timestamps) {
+		answer->options[6] = 8;
+		answer->options[7] = 10;
+		__builtin_memcpy(answer->options + 8, stamps, sizeof(stamps));
+	}
+	if (o->wscale != WSCALE_NONE) {
+		answer->options[17] = 3;
+		answer->options[18] = 3;
+		answer->options[19] = WSCALE;
+	}
+}
+
+/* Answers a SYN without keeping anything of it. */
+static __noinline int answer_syn(struct __sk_buff *skb, const struct packet *p)
+{
+	__u8 old[60] = {};
+	struct answer answer = {};
+	struct options o = {};
+	__u32 bytes = p->payload - p->l4;
+
+	/* Data in a SYN belongs to Fast Open, which we do not offer. */
+	if (p->length || bytes < sizeof(struct tcphdr) || bytes > sizeof(old))
+		return drop(COUNT_MALFORMED);
+	parse_options(skb, p, &o);
+	fill_answer(&answer, p, &o, bpf_ktime_get_ns());
+	if (bpf_skb_load_bytes(skb, p->l4, old, bytes))
+		return drop(COUNT_MALFORMED);
+	((struct tcphdr *)old)->check = 0;
+	__s64 sum = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)&answer, sizeof(answer), 0);
+	if (sum < 0 || bpf_l4_csum_replace(skb, p->l4 + 16, 0, sum, 0) ||
+	    set_length(skb, p, bytes, sizeof(answer)) || turn_addresses(skb, p) ||
+	    bpf_skb_change_tail(skb, p->l4 + sizeof(answer), 0) ||
+	    bpf_skb_store_bytes(skb, p->l4, &answer, 16, 0) ||
+	    bpf_skb_store_bytes(skb, p->l4 + 18, (__u8 *)&answer + 18, sizeof(answer) - 18, 0))
+		return drop(COUNT_MALFORMED);
+	count(COUNT_SYN_ANSWERED);
+	return bpf_redirect(skb->ifindex, 0);
+}
+
+/* Turns a segment into an answer with these numbers and flags; payload may stay behind a RST. */
+static __noinline int turn_round(struct __sk_buff *skb, const struct packet *p, __u16 flags)
+{
+	__u32 sum = p->l4 + 16;
+	__u32 seq_old = bpf_htonl(p->seq), seq = bpf_htonl(p->ack);
+	__u32 ack_old = bpf_htonl(p->ack);
+	__u32 ack = bpf_htonl(p->seq + p->length + !!(p->flags & FIN));
+	__u16 word_old, word;
+	__u32 stamp[3];
+
+	if (bpf_skb_load_bytes(skb, p->l4 + 12, &word_old, 2))
+		return -1;
+	word = (word_old & bpf_htons(0xf000)) | bpf_htons(flags);
+	if (bpf_l4_csum_replace(skb, sum, word_old, word, 2) ||
+	    bpf_l4_csum_replace(skb, sum, seq_old, seq, 4) ||
+	    bpf_l4_csum_replace(skb, sum, ack_old, ack, 4) || turn_addresses(skb, p) ||
+	    bpf_skb_store_bytes(skb, p->l4 + 12, &word, 2, 0) ||
+	    bpf_skb_store_bytes(skb, p->l4 + 4, &seq, 4, 0) ||
+	    bpf_skb_store_bytes(skb, p->l4 + 8, &ack, 4, 0))
+		return -1;
+	/* Time stamps, where everybody puts them: theirs for ours and ours for theirs. */
+	if (p->payload - p->l4 < 32 || bpf_skb_load_bytes(skb, p->l4 + 20, stamp, sizeof(stamp)) ||
+	    stamp[0] != bpf_htonl(0x0101080a))
+		return 0;
+	__u32 swapped[2] = { stamp[2], stamp[1] };
+	return bpf_skb_store_bytes(skb, p->l4 + 24, swapped, sizeof(swapped), 0);
+}
+
+#endif

@@ -1,0 +1,159 @@
+//! The program of a server: loaded, attached, told which connections it may take over.
+
+use crate::front::code;
+use crate::layout::{self, FlowKey, Listener, ListenerKey, Owned, TagKey};
+use crate::object::{self, Error, Loaded, Plan, Way};
+use crate::{Delivery, Site, now_ns, sys};
+use libbpf_rs::MapCore;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Maps that the connections live in.
+const PINNED: &[&str] = &["owned_flows", "tags", "listeners", "counts"];
+
+/// Connections read from the table in one system call.
+const BATCH: u32 = 1024;
+
+/// The server's side of one-way delivery.
+pub struct Back {
+    loaded: Loaded,
+    pins: PathBuf,
+}
+
+/// A connection that was taken over and not given back. Whether its socket still lives is for the
+/// system to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnedFlow {
+    /// The client's end.
+    pub client: SocketAddr,
+    /// The address it connected to.
+    pub vip: SocketAddr,
+    /// Since it was taken over.
+    pub age: Duration,
+}
+
+impl Back {
+    /// Loads the programs, or takes over the maps of those that run already. `pins` is a folder in
+    /// a bpffs, of this server alone. Nothing is attached yet.
+    ///
+    /// # Errors
+    /// [`Error`], each with its remedy.
+    pub fn open(site: &Site, pins: &Path) -> Result<Self, Error> {
+        let values = layout::Site {
+            key: site.key,
+            cookie_key: [0; 16],
+            tap_ifindex: 0,
+            port: site.port.to_be_bytes(),
+            mss4: 0,
+            mss6: 0,
+            log: 0,
+            reserved: [0; 5],
+        };
+        let loaded = Loaded::load(&Plan {
+            name: "back",
+            bytes: include_bytes!(concat!(env!("OUT_DIR"), "/back.bpf.o")),
+            site: bytemuck::bytes_of(&values),
+            pins,
+            pinned: PINNED,
+            sizes: &[],
+        })?;
+        Ok(Self { loaded, pins: pins.to_owned() })
+    }
+
+    /// Attaches the programs to an interface on which front-ends are, and through which replies
+    /// leave. They stay when the process ends.
+    ///
+    /// # Errors
+    /// No such interface, or the system's.
+    pub fn attach(&self, interface: &str) -> Result<(), Error> {
+        self.loaded.attach("back_ingress", interface, Way::In)?;
+        self.loaded.attach("back_egress", interface, Way::Out)
+    }
+
+    /// Takes the programs off and forgets all: connections that were taken over go on until their
+    /// front-end sends something, which is then for the system to judge.
+    ///
+    /// # Errors
+    /// No such interface, or the system's.
+    pub fn remove(self, interfaces: &[&str]) -> Result<(), Error> {
+        for interface in interfaces {
+            object::detach(interface)?;
+        }
+        let pins = self.pins.clone();
+        drop(self);
+        object::unpin(&pins, PINNED)
+            .map_err(|cause| Error::system(format!("cannot remove {}", pins.display()), cause))
+    }
+
+    /// Begins, or with `None` ends, to take connections over that clients made to `vip`: for the
+    /// server that listens on `server_port` here, or the agent's relay on `agent_port`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn listen(
+        &self,
+        vip: SocketAddr,
+        delivery: Option<Delivery>,
+        server_port: u16,
+        agent_port: u16,
+    ) -> Result<(), Error> {
+        let (map, key) = (self.loaded.map("listeners"), ListenerKey::new(vip));
+        let Some(delivery) = delivery else {
+            let _gone = map.delete(bytemuck::bytes_of(&key));
+            return Ok(());
+        };
+        let value = Listener {
+            delivery: code(delivery),
+            reserved: 0,
+            server_port: server_port.to_be_bytes(),
+            agent_port: agent_port.to_be_bytes(),
+            number: 0,
+        };
+        object::put(map, &key, &value)
+    }
+
+    /// The addresses whose connections are taken over.
+    pub fn listening(&self) -> Vec<SocketAddr> {
+        let keys = self.loaded.map("listeners").keys();
+        keys.filter_map(|key| bytemuck::try_pod_read_unaligned::<ListenerKey>(&key).ok())
+            .map(|key| key.vip())
+            .collect()
+    }
+
+    /// Connections taken over and not given back, `count` at most.
+    pub fn flows(&self, count: usize) -> Vec<OwnedFlow> {
+        let (mut list, mut token, now) = (Vec::new(), None, now_ns());
+        let map = self.loaded.map("owned_flows");
+        while let Ok((rows, next)) = sys::lookup_batch::<FlowKey, Owned>(map.as_fd(), token, BATCH)
+        {
+            let live = rows.iter().filter(|(_, owned)| owned.released == 0);
+            list.extend(live.map(|(key, owned)| OwnedFlow {
+                client: key.client(),
+                vip: key.vip(),
+                age: Duration::from_nanos(now.saturating_sub(owned.created_ns)),
+            }));
+            token = next;
+            if token.is_none() || list.len() >= count {
+                break;
+            }
+        }
+        list.truncate(count);
+        list
+    }
+
+    /// For which slot the front-end marked the request that begins `offset` bytes into the client's
+    /// stream; taken out of the table. `None`: it was not marked, the holder serves it.
+    pub fn tag(&self, client: SocketAddr, vip: SocketAddr, offset: u32) -> Option<u16> {
+        let key = TagKey { flow: FlowKey::new(client, vip), offset };
+        let value = self.loaded.map("tags").lookup_and_delete(bytemuck::bytes_of(&key)).ok()??;
+        u16::try_from(u32::from_ne_bytes(value.get(..4)?.try_into().ok()?)).ok()
+    }
+
+    /// What the programs counted since their maps were made, by name, in the order of
+    /// [`crate::COUNTS`].
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        object::counts(self.loaded.map("counts"))
+    }
+}

@@ -1,0 +1,232 @@
+//! Looking after the table of connections: what is silent for too long, what has ended, what a server
+//! that is gone leaves behind, and whether the books agree with the table.
+
+use crate::layout::{FLOW_CLOSING, Flow, FlowKey, NOBODY, SERVERS_MAX};
+use crate::question::{Nudge, nudge};
+use crate::{Front, now_ns, sys};
+use libbpf_rs::{MapCore, MapFlags};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// How long a connection that has ended is kept, for what is still under way: a client may repeat its
+/// last words for that long (TIME-WAIT; 60 seconds on Linux).
+const ENDED: Duration = Duration::from_secs(60);
+
+/// Connections read from the table in one system call.
+const BATCH: u32 = 1024;
+
+/// What a look through the table did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Connections looked at.
+    pub seen: usize,
+    /// Of these, closed for their silence.
+    pub idle: usize,
+    /// Of these, forgotten after their end.
+    pub forgotten: usize,
+    /// Books that did not agree with the table and were corrected.
+    pub corrected: usize,
+    /// Whether this look came to the end of the table.
+    pub round: bool,
+}
+
+/// One connection in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowView {
+    /// The client's end.
+    pub client: SocketAddr,
+    /// Our address.
+    pub vip: SocketAddr,
+    /// The slot of the server that has it.
+    pub holder: u16,
+    /// Whether a book counts it.
+    pub open: bool,
+    /// Requests that were looked at.
+    pub requests: u32,
+    /// Times it went to another server.
+    pub moves: u32,
+    /// Since its first request.
+    pub age: Duration,
+    /// Since its client's last packet.
+    pub silence: Duration,
+}
+
+/// How far a round has come.
+#[derive(Default)]
+pub(crate) struct Walk {
+    token: Option<u32>,
+    /// By slot: connections counted in this round, and what the books said at its beginning.
+    counted: Vec<u64>,
+    opened: Vec<u64>,
+}
+
+impl Front {
+    /// Looks at the next `budget` connections: closes what has been silent for longer than `idle`,
+    /// forgets what ended a minute ago, and at the end of a round compares the books with the table.
+    pub fn sweep(&self, idle: Duration, budget: usize) -> Swept {
+        let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut swept = Swept::default();
+        let now = now_ns();
+        while swept.seen < budget && !swept.round {
+            if walk.token.is_none() {
+                walk.counted = vec![0; SERVERS_MAX];
+                walk.opened = self.opened();
+            }
+            let batch = sys::lookup_batch::<FlowKey, Flow>(self.flows().as_fd(), walk.token, BATCH);
+            let Ok((rows, token)) = batch else {
+                // The table changed under the walk: it begins anew.
+                walk.token = None;
+                break;
+            };
+            swept.seen += rows.len();
+            for (key, flow) in rows {
+                self.look(&mut walk, &mut swept, &key, &flow, now, idle);
+            }
+            walk.token = token;
+            swept.round = token.is_none();
+        }
+        if swept.round {
+            swept.corrected = self.correct(&walk);
+        }
+        swept
+    }
+
+    fn look(
+        &self,
+        walk: &mut Walk,
+        swept: &mut Swept,
+        key: &FlowKey,
+        flow: &Flow,
+        now: u64,
+        idle: Duration,
+    ) {
+        let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
+        if flow.state == FLOW_CLOSING && silence > ENDED {
+            self.take(key);
+            swept.forgotten += 1;
+        } else if flow.state != FLOW_CLOSING && silence > idle {
+            self.take(key);
+            swept.idle += 1;
+        } else if let Some(count) = walk.counted.get_mut(flow.counted as usize) {
+            *count += 1;
+        }
+    }
+
+    /// Removes a connection from the table and from the book that counts it.
+    fn take(&self, key: &FlowKey) -> bool {
+        let bytes = bytemuck::bytes_of(key);
+        let Ok(Some(value)) = self.flows().lookup_and_delete(bytes) else { return false };
+        if let Ok(flow) = bytemuck::try_pod_read_unaligned::<Flow>(&value)
+            && flow.counted != NOBODY
+        {
+            self.books.close(flow.counted);
+        }
+        true
+    }
+
+    fn opened(&self) -> Vec<u64> {
+        let slots = 0..u16::try_from(SERVERS_MAX).expect("there are few slots");
+        slots.map(|slot| self.books.book(slot).open).collect()
+    }
+
+    /// A book that stood still for a whole round and says something else than the table is wrong:
+    /// a process died between two writes, or a connection ended just as it was swept.
+    fn correct(&self, walk: &Walk) -> usize {
+        let now = self.opened();
+        let still = walk.opened.iter().zip(&now).zip(&walk.counted).enumerate();
+        still
+            .filter(|(_, ((before, after), counted))| before == after && after != counted)
+            .filter(|(slot, ((_, after), counted))| {
+                let slot = u16::try_from(*slot).expect("there are few slots");
+                self.books.correct(slot, **after, **counted)
+            })
+            .count()
+    }
+
+    /// Resets the clients of a server that is down, `budget` at most: how many. Its row must say
+    /// that it is down already.
+    pub fn reset(&self, slot: u16, budget: usize) -> usize {
+        let mut count = 0;
+        self.each(|key, flow| {
+            if flow.holder == u32::from(slot) && flow.state != FLOW_CLOSING && count < budget {
+                let of = Nudge {
+                    client: key.client(),
+                    vip: key.vip(),
+                    ifindex: flow.ifindex,
+                    seq: flow.next_seq,
+                    ack: flow.client_ack,
+                };
+                count += usize::from(self.send(&nudge(&of)).is_ok());
+            }
+            count < budget
+        });
+        count
+    }
+
+    /// Forgets connections of a server that have been open for longer than `settled` and of which
+    /// `owns` knows nothing: how many. Their clients are told when they speak again.
+    pub fn disown(
+        &self,
+        slot: u16,
+        settled: Duration,
+        owns: &mut dyn FnMut(&SocketAddr, &SocketAddr) -> bool,
+    ) -> usize {
+        let mut count = 0;
+        let now = now_ns();
+        self.each(|key, flow| {
+            let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
+            if flow.holder == u32::from(slot)
+                && flow.state != FLOW_CLOSING
+                && silence > settled
+                && !owns(&key.client(), &key.vip())
+            {
+                count += usize::from(self.take(key));
+            }
+            true
+        });
+        count
+    }
+
+    /// The connections in the table, `count` at most, in no order.
+    pub fn list(&self, count: usize) -> Vec<FlowView> {
+        let now = now_ns();
+        let since = |then: u64| Duration::from_nanos(now.saturating_sub(then));
+        let mut list = Vec::new();
+        self.each(|key, flow| {
+            list.push(FlowView {
+                client: key.client(),
+                vip: key.vip(),
+                holder: u16::try_from(flow.holder).unwrap_or(u16::MAX),
+                open: flow.counted != NOBODY,
+                requests: flow.requests,
+                moves: flow.moves,
+                age: since(flow.opened_ns),
+                silence: since(flow.seen_ns),
+            });
+            list.len() < count
+        });
+        list.truncate(count);
+        list
+    }
+
+    /// Shows each connection to `look` until it says false.
+    fn each(&self, mut look: impl FnMut(&FlowKey, &Flow) -> bool) {
+        let mut token = None;
+        while let Ok((rows, next)) =
+            sys::lookup_batch::<FlowKey, Flow>(self.flows().as_fd(), token, BATCH)
+        {
+            if !rows.iter().all(|(key, flow)| look(key, flow)) || next.is_none() {
+                return;
+            }
+            token = next;
+        }
+    }
+
+    /// Whether the table has this connection.
+    pub fn has(&self, client: SocketAddr, vip: SocketAddr) -> bool {
+        let key = FlowKey::new(client, vip);
+        matches!(self.flows().lookup(bytemuck::bytes_of(&key), MapFlags::ANY), Ok(Some(_)))
+    }
+}

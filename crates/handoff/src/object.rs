@@ -1,0 +1,236 @@
+//! Loading a program with its maps, pinning these, and attaching it to interfaces.
+
+use libbpf_rs::{
+    MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, TC_EGRESS, TC_INGRESS, TcHook,
+    TcHookBuilder,
+};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// Why the kernel's side cannot be had; each says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused a program.
+    #[error(
+        "the kernel does not load the program {program}: {cause} (one-way delivery needs Linux \
+         6.9 with BTF and the rights of root; `baton doctor` says what is missing)"
+    )]
+    Load {
+        /// Which.
+        program: &'static str,
+        /// What libbpf says.
+        cause: String,
+    },
+    /// Pinned maps are of another layout.
+    #[error(
+        "the maps pinned in {} are of another version of Baton: end its connections, then \
+         remove the folder", .0.display()
+    )]
+    OtherVersion(PathBuf),
+    /// There is no such interface.
+    #[error("there is no network interface {0}: `ip link` lists them")]
+    NoInterface(String),
+    /// Nothing leads to a server.
+    #[error("no route leads to {0}: check its address and `ip route get`")]
+    NoRoute(std::net::IpAddr),
+    /// The system refused something.
+    #[error("{what}: {cause}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn system(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
+        Self::System { what: what.into(), cause: cause.into() }
+    }
+
+    fn bpf(what: impl Into<String>, cause: &libbpf_rs::Error) -> Self {
+        Self::System { what: what.into(), cause: io::Error::other(format!("{cause:#}")) }
+    }
+}
+
+/// A loaded program and its maps.
+pub(crate) struct Loaded {
+    object: Object,
+    maps: BTreeMap<String, MapHandle>,
+}
+
+/// What is to be loaded.
+pub(crate) struct Plan<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: &'a [u8],
+    /// Value of `.rodata.site`.
+    pub(crate) site: &'a [u8],
+    /// Folder in a bpffs.
+    pub(crate) pins: &'a Path,
+    /// Maps that outlive the process.
+    pub(crate) pinned: &'a [&'a str],
+    /// Sizes that the operator sets.
+    pub(crate) sizes: &'a [(&'a str, u32)],
+}
+
+impl Loaded {
+    /// Loads it; maps that are pinned already are taken over with what is in them.
+    pub(crate) fn load(plan: &Plan<'_>) -> Result<Self, Error> {
+        libbpf_rs::set_print(None);
+        std::fs::create_dir_all(plan.pins).map_err(|cause| {
+            Error::system(format!("cannot make {}", plan.pins.display()), cause)
+        })?;
+        let refused = |cause: &libbpf_rs::Error| Error::Load {
+            program: plan.name,
+            cause: format!("{cause:#}"),
+        };
+        let mut open =
+            ObjectBuilder::default().open_memory(plan.bytes).map_err(|cause| refused(&cause))?;
+        Self::prepare(&mut open, plan)?;
+        let object = open.load().map_err(|cause| refused(&cause))?;
+        let mut maps = BTreeMap::new();
+        for map in object.maps() {
+            let name = map.name().to_string_lossy().into_owned();
+            let handle = MapHandle::try_from(&map)
+                .map_err(|cause| Error::bpf(format!("cannot use the map {name}"), &cause))?;
+            maps.insert(name, handle);
+        }
+        Ok(Self { object, maps })
+    }
+
+    fn prepare(open: &mut OpenObject, plan: &Plan<'_>) -> Result<(), Error> {
+        for mut map in open.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            let trouble = |cause: &libbpf_rs::Error| Error::bpf(format!("map {name}"), cause);
+            if name.ends_with(".rodata.site") {
+                map.set_initial_value(plan.site).map_err(|cause| trouble(&cause))?;
+            }
+            if let Some((_, entries)) = plan.sizes.iter().find(|(sized, _)| *sized == name) {
+                map.set_max_entries(*entries).map_err(|cause| trouble(&cause))?;
+            }
+            if plan.pinned.contains(&name.as_str()) {
+                let path = plan.pins.join(&name);
+                if let Ok(there) = MapHandle::from_pinned_path(&path) {
+                    let same = (there.key_size(), there.value_size(), there.map_type())
+                        == (map.key_size(), map.value_size(), map.map_type());
+                    if !same {
+                        return Err(Error::OtherVersion(plan.pins.to_owned()));
+                    }
+                    // Its connections count more than another size.
+                    map.set_max_entries(there.max_entries()).map_err(|cause| trouble(&cause))?;
+                }
+                map.set_pin_path(&path).map_err(|cause| trouble(&cause))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A map by its name in the source.
+    pub(crate) fn map(&self, name: &str) -> &MapHandle {
+        self.maps.get(name).expect("the program has the maps that this crate names")
+    }
+
+    /// Attaches a program to an interface, in the place of one that was attached before.
+    pub(crate) fn attach(&self, program: &str, interface: &str, way: Way) -> Result<(), Error> {
+        let mut programs = self.object.progs();
+        let program = programs
+            .find(|found| found.name() == OsStr::new(program))
+            .expect("the object has the programs that this crate names");
+        let mut hook = hook(program.as_fd(), index_of(interface)?, way);
+        let trouble =
+            |cause| Error::bpf(format!("cannot attach to the interface {interface}"), &cause);
+        // The hook may be there already, of us or of others.
+        let _there = hook.create();
+        hook.attach().map_err(trouble)?;
+        Ok(())
+    }
+}
+
+/// Which way packets go through an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    In,
+    Out,
+}
+
+/// Our filter's place among those of an interface: known, so that a successor replaces it.
+const HANDLE: u32 = 0xba7;
+const PRIORITY: u32 = 0xba7;
+
+fn hook(program: std::os::fd::BorrowedFd<'_>, index: i32, way: Way) -> TcHook {
+    let point = if way == Way::In { TC_INGRESS } else { TC_EGRESS };
+    let mut builder = TcHookBuilder::new(program);
+    builder.ifindex(index).replace(true).handle(HANDLE).priority(PRIORITY);
+    builder.hook(point)
+}
+
+/// Takes our filter off an interface; none there is no error.
+pub(crate) fn detach(interface: &str) -> Result<(), Error> {
+    let index = index_of(interface)?;
+    let nothing = std::fs::File::open("/dev/null")
+        .map_err(|cause| Error::system("cannot open /dev/null", cause))?;
+    for way in [Way::In, Way::Out] {
+        let _gone = hook(nothing.as_fd(), index, way).detach();
+    }
+    Ok(())
+}
+
+/// The number of an interface.
+pub(crate) fn index_of(interface: &str) -> Result<i32, Error> {
+    let path = format!("/sys/class/net/{interface}/ifindex");
+    let by_call = || {
+        use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+        let socket = socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
+        netdevice::name_to_index(&socket, interface).ok()
+    };
+    let index = by_call().ok_or_else(|| Error::NoInterface(interface.to_owned()))?;
+    i32::try_from(index).map_err(|_| Error::system(path, io::ErrorKind::InvalidData))
+}
+
+/// Removes what a program left in its folder of the bpffs.
+pub(crate) fn unpin(pins: &Path, maps: &[&str]) -> io::Result<()> {
+    for map in maps {
+        match std::fs::remove_file(pins.join(map)) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
+            _ => {}
+        }
+    }
+    match std::fs::remove_dir(pins) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
+        _ => Ok(()),
+    }
+}
+
+/// Reads one value of a map.
+pub(crate) fn get<K: bytemuck::Pod, V: bytemuck::Pod>(map: &MapHandle, key: &K) -> Option<V> {
+    let bytes = map.lookup(bytemuck::bytes_of(key), MapFlags::ANY).ok()??;
+    bytemuck::try_pod_read_unaligned(&bytes).ok()
+}
+
+/// Writes one value.
+pub(crate) fn put<K: bytemuck::Pod, V: bytemuck::Pod>(
+    map: &MapHandle,
+    key: &K,
+    value: &V,
+) -> Result<(), Error> {
+    map.update(bytemuck::bytes_of(key), bytemuck::bytes_of(value), MapFlags::ANY)
+        .map_err(|cause| Error::bpf("cannot write to a map", &cause))
+}
+
+/// The sum over all processors of each counter.
+pub(crate) fn counts(map: &MapHandle) -> Vec<(&'static str, u64)> {
+    let sum = |(at, name): (usize, &&'static str)| {
+        let key = u32::try_from(at).expect("there are few counters").to_ne_bytes();
+        let values = map.lookup_percpu(&key, MapFlags::ANY).ok().flatten().unwrap_or_default();
+        let word = |bytes: &Vec<u8>| {
+            bytes
+                .get(..8)
+                .map_or(0, |b| u64::from_ne_bytes(b.try_into().expect("eight bytes were cut")))
+        };
+        (*name, values.iter().map(word).sum())
+    };
+    crate::COUNTS.iter().enumerate().map(sum).collect()
+}
