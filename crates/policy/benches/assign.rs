@@ -3,9 +3,10 @@
 //!
 //! `decide` is the question and the note taken of its answer, in runs of 64 between which the books
 //! are brought up to date outside the clock. `desk` is a whole request: question, note, begin, and
-//! the end of the oldest. `look` is what a desk pays before each decision where a kernel counts too:
-//! all counters, of which none, one or all have changed. Requests are drawn beforehand. Printed is the median of several rounds,
-//! and the best in brackets: on a machine with other work the best is nearer to the truth.
+//! the end of the oldest. `look` is what a desk pays before each decision where a kernel counts
+//! too: all counters, of which none, one or all have changed. Requests are drawn beforehand.
+//! Printed is the median of several rounds, and the best in brackets: on a machine with other work
+//! the best is nearer to the truth.
 
 // The one place of this crate that looks at a clock.
 #![allow(clippy::disallowed_types)]

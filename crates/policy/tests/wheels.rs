@@ -3,8 +3,8 @@
 //!
 //! Method: for every row of POLICIES, two desks live through the same random history. One is asked
 //! for everything; of the other, wheels are turned where it offers them, and it is told of the
-//! turns before each change. All answers must agree. Another test counts turns, so that this one cannot
-//! pass for want of wheels.
+//! turns before each change. All answers must agree. Another test counts turns, so that this one
+//! cannot pass for want of wheels.
 
 mod setup;
 
