@@ -8,12 +8,20 @@ mod site;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use site::{PATIENCE, get, up};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::io::ErrorKind::ConnectionRefused;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 use testbed::{Adversity, Both, Host, Plan, TestBed, Variant, content};
 
 /// Room for all datagrams of a test, in bytes, so that none is lost but on the link.
 const BUFFER_BYTES: usize = 32 << 20;
+
+/// Returns when the client has the front-end's Ethernet address: until then it would hold few
+/// datagrams back, and lose others.
+fn know_each_other(bed: &TestBed, front: IpAddr) {
+    let knock = || TcpStream::connect_timeout(&SocketAddr::new(front, 1), PATIENCE);
+    assert_eq!(bed.enter(Host::Client, knock).unwrap().unwrap_err().kind(), ConnectionRefused);
+}
 
 /// Numbers of the datagrams that arrive at the front-end of as many as the client sends.
 fn arrived(bed: &TestBed, to: SocketAddr, datagrams: u32) -> Vec<u32> {
@@ -22,6 +30,7 @@ fn arrived(bed: &TestBed, to: SocketAddr, datagrams: u32) -> Vec<u32> {
     set_socket_recv_buffer_size_force(&receiver, BUFFER_BYTES).unwrap();
     receiver.set_read_timeout(Some(PATIENCE)).unwrap();
     let to = receiver.local_addr().unwrap();
+    know_each_other(bed, to.ip());
     let send = || {
         let socket = UdpSocket::bind(if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }).unwrap();
         for number in 0..datagrams {

@@ -9,7 +9,7 @@ mod site;
 
 use site::{PATIENCE, get, up};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use testbed::{Host, Plan, TestBed, Variant, content};
 
 /// Runs `ip` on a machine and gives what it prints.
@@ -67,6 +67,46 @@ fn only_the_front_end_answers_for_the_virtual_address_behind_a_router() {
 }
 
 #[test]
+fn what_a_server_says_as_the_virtual_address_arrives_though_that_is_routed_elsewhere() {
+    for variant in [Variant::Bridge, Variant::Routed] {
+        let Some(bed) = up(&Plan::new(2).wired(variant)) else { return };
+        for (vip, client) in bed.vip().each().into_iter().zip(bed.client().each()) {
+            let bind = |host, at| bed.enter(host, || UdpSocket::bind((at, 0))).unwrap().unwrap();
+            let (speaker, hearer) = (bind(Host::Server(2), vip), bind(Host::Client, client));
+            hearer.set_read_timeout(Some(PATIENCE)).unwrap();
+            speaker.send_to(b"word", hearer.local_addr().unwrap()).unwrap();
+            let (bytes, from) = hearer.recv_from(&mut [0; 8]).unwrap();
+            assert_eq!((bytes, from), (4, speaker.local_addr().unwrap()));
+        }
+        // It asked for somebody's Ethernet address on the way, but not in that name.
+        let asked = match variant {
+            Variant::Bridge => (Host::Client, "eth0"),
+            Variant::Routed => (Host::Router, "net3"),
+        };
+        let known = ip(&bed, asked.0, &format!("neigh show dev {}", asked.1));
+        let about = |address: IpAddr| known.contains(&format!("{address} "));
+        assert!(about(bed.server(2).v4.into()), "{known}");
+        assert!(!bed.vip().each().into_iter().any(about), "{known}");
+    }
+}
+
+#[test]
+fn front_end_and_servers_speak_as_themselves_unless_told_otherwise() {
+    let Some(bed) = up(&Plan::new(2)) else { return };
+    for [from, to] in [[Host::Front, Host::Server(1)], [Host::Server(1), Host::Front]] {
+        for (own, other) in bed.address(from).each().into_iter().zip(bed.address(to).at(9)) {
+            let work = || {
+                let any = if other.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+                let socket = UdpSocket::bind(any).unwrap();
+                socket.connect(other).unwrap();
+                socket.local_addr().unwrap().ip()
+            };
+            assert_eq!(bed.enter(from, work).unwrap(), own);
+        }
+    }
+}
+
+#[test]
 fn a_server_replies_as_the_virtual_address_to_a_neighbour() {
     let Some(bed) = up(&Plan::new(2)) else { return };
     for vip in bed.vip().each() {
@@ -82,14 +122,10 @@ fn a_server_replies_as_the_virtual_address_to_a_neighbour() {
 #[test]
 fn a_server_replies_as_the_virtual_address_past_the_front_end_by_its_router() {
     let Some(bed) = up(&Plan::new(2).wired(Variant::Routed)) else { return };
-    // What comes from the client goes to a server; the way back to the virtual address is still to
-    // the front-end, as when that has handed a connection over.
-    ip(&bed, Host::Router, "rule add iif net1 lookup 7");
-    ip(&bed, Host::Router, "-6 rule add iif net1 lookup 7");
     for number in 1..=2 {
         let server = bed.server(number);
         for (vip, via) in bed.vip().each().into_iter().zip(server.each()) {
-            ip(&bed, Host::Router, &format!("route replace {vip} via {via} table 7"));
+            ip(&bed, Host::Router, &format!("route replace {vip} via {via}"));
             served_whole(&bed, vip, number);
         }
     }
