@@ -52,6 +52,9 @@ static __always_inline __u32 parse_ip(struct __sk_buff *skb, struct packet *p, _
 {
 	void *data, *end;
 
+	/* Behind two headers at most; the verifier wants to see the bound. */
+	if (l3 > 128)
+		return 0;
 	p->l3 = l3;
 	if (pull(skb, l3 + sizeof(struct ipv6hdr)) && pull(skb, l3 + sizeof(struct iphdr)))
 		return 0;
@@ -88,7 +91,7 @@ static __always_inline int parse_tcp(struct __sk_buff *skb, struct packet *p, __
 	void *data, *end;
 	__u32 l4 = p->l4;
 
-	/* The verifier wants to see the bound; 15 words of IPv4 header are the most. */
+	/* 15 words of IPv4 header are the most. */
 	if (l4 > 256 || pull(skb, l4 + sizeof(struct tcphdr)))
 		return -1;
 	data = (void *)(long)skb->data;

@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Why the kernel's side cannot be had; each says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -79,13 +80,13 @@ pub(crate) struct Plan<'a> {
 impl Loaded {
     /// Loads it; maps that are pinned already are taken over with what is in them.
     pub(crate) fn load(plan: &Plan<'_>) -> Result<Self, Error> {
-        libbpf_rs::set_print(None);
+        libbpf_rs::set_print(Some((libbpf_rs::PrintLevel::Warn, keep_warning)));
         std::fs::create_dir_all(plan.pins).map_err(|cause| {
             Error::system(format!("cannot make {}", plan.pins.display()), cause)
         })?;
         let refused = |cause: &libbpf_rs::Error| Error::Load {
             program: plan.name,
-            cause: format!("{cause:#}"),
+            cause: format!("{cause:#}: {}", last_warnings()),
         };
         let mut open =
             ObjectBuilder::default().open_memory(plan.bytes).map_err(|cause| refused(&cause))?;
@@ -147,6 +148,27 @@ impl Loaded {
         hook.attach().map_err(trouble)?;
         Ok(())
     }
+}
+
+/// What libbpf last warned of: the end of the verifier's log is what explains a refusal.
+static WARNINGS: Mutex<String> = Mutex::new(String::new());
+
+/// Characters of it that are kept.
+const WARNINGS_MAX: usize = 1500;
+
+fn keep_warning(_level: libbpf_rs::PrintLevel, text: String) {
+    let mut kept = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let from = text.char_indices().rev().nth(WARNINGS_MAX - 1).map_or(0, |(at, _)| at);
+    if text.len() > WARNINGS_MAX / 4 {
+        kept.clear();
+    }
+    if kept.len() <= WARNINGS_MAX {
+        kept.push_str(&text[from..]);
+    }
+}
+
+fn last_warnings() -> String {
+    core::mem::take(&mut *WARNINGS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Which way packets go through an interface.
