@@ -50,12 +50,10 @@ static __always_inline void fill_ip4(struct iphdr *ip, __u32 from, __u32 to, __u
 	ip->check = ip_checksum(ip);
 }
 
-/* Puts the packet at ETH_HLEN, `inner` bytes of IP, into an envelope to `server`. */
-static __noinline int envelop(struct __sk_buff *skb, const struct server *server, const struct packet *p,
-				   const struct envelope *e)
+/* Writes the headers of an envelope to `server` around `inner` bytes of IP; room is there already. */
+static __always_inline int write_outer(struct __sk_buff *skb, const struct server *server,
+				       const struct packet *p, const struct envelope *e, __u32 inner)
 {
-	__u32 inner = skb->len - ETH_HLEN;
-	__u64 flags = BPF_F_ADJ_ROOM_ENCAP_L4_UDP;
 	__u32 hash = p->key.client[3] ^ p->key.client_port;
 
 	if (is_v4(server->address)) {
@@ -63,9 +61,6 @@ static __noinline int envelop(struct __sk_buff *skb, const struct server *server
 		__u16 proto = bpf_htons(ETH_P_IP);
 		fill_udp(&outer.udp, hash, inner + sizeof(outer) - sizeof(outer.ip));
 		fill_ip4(&outer.ip, server->front[3], server->address[3], inner + sizeof(outer));
-		flags |= BPF_F_ADJ_ROOM_ENCAP_L3_IPV4;
-		if (bpf_skb_adjust_room(skb, sizeof(outer), BPF_ADJ_ROOM_MAC, flags))
-			return -1;
 		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0) ||
 		       bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0);
 	}
@@ -79,11 +74,39 @@ static __noinline int envelop(struct __sk_buff *skb, const struct server *server
 	outer.ip.payload_len = bpf_htons(bytes);
 	__builtin_memcpy(&outer.ip.saddr, server->front, 16);
 	__builtin_memcpy(&outer.ip.daddr, server->address, 16);
-	flags |= BPF_F_ADJ_ROOM_ENCAP_L3_IPV6;
-	if (bpf_skb_adjust_room(skb, sizeof(outer), BPF_ADJ_ROOM_MAC, flags))
-		return -1;
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0) ||
 	       bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0);
+}
+
+static __always_inline __u32 outer_bytes(const struct server *server)
+{
+	return is_v4(server->address) ? sizeof(struct outer4) : sizeof(struct outer6);
+}
+
+/* Puts the packet at ETH_HLEN into an envelope to `server`. */
+static __noinline int envelop(struct __sk_buff *skb, const struct server *server,
+			      const struct packet *p, const struct envelope *e)
+{
+	__u32 inner = skb->len - ETH_HLEN;
+	__u64 flags = BPF_F_ADJ_ROOM_ENCAP_L4_UDP;
+
+	flags |= is_v4(server->address) ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 :
+					  BPF_F_ADJ_ROOM_ENCAP_L3_IPV6;
+	if (bpf_skb_adjust_room(skb, outer_bytes(server), BPF_ADJ_ROOM_MAC, flags))
+		return -1;
+	return write_outer(skb, server, p, e, inner);
+}
+
+/* Sends a letter on to `server` as it is but for the envelope's content. -1 if the new address has
+ * another form than the one the letter came by. */
+static __noinline int address_anew(struct __sk_buff *skb, const struct server *server,
+				   const struct letter *letter, const struct envelope *e)
+{
+	__u32 outer = outer_bytes(server);
+
+	if (letter->v6 == is_v4(server->address))
+		return -1;
+	return write_outer(skb, server, &letter->inner, e, skb->len - ETH_HLEN - outer);
 }
 
 #endif

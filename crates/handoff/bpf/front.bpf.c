@@ -386,21 +386,23 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 	return next_request(skb, t, flow, holder);
 }
 
-/* The holder gave the connection up at this segment: it is taken to the one it was decided for. */
+/* The holder gave the connection up at this segment: it is taken to the one it was decided for, in the
+ * same envelope. */
 static __always_inline int released(struct __sk_buff *skb, struct passage *t, struct letter *letter)
 {
 	struct flow *flow = bpf_map_lookup_elem(&flows, &letter->inner.key);
+	struct envelope e = {};
 	struct server *server;
 	__u32 slot;
 
 	if (!flow || flow->decided_seq != letter->inner.seq ||
 	    flow->connection != bpf_ntohl(letter->envelope.connection))
 		return drop(COUNT_UNKNOWN_RELEASE);
-	if (take_out(skb, letter))
-		return TC_ACT_SHOT;
 	t->p = letter->inner;
 	slot = flow->decided;
 	if (slot == RELAY) {
+		if (take_out(skb, letter))
+			return TC_ACT_SHOT;
 		count(COUNT_LOCAL_VERDICT);
 		skb->mark = MARK_RELAY;
 		return bpf_redirect(flow->ifindex, BPF_F_INGRESS);
@@ -421,9 +423,17 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 	server = bpf_map_lookup_elem(&servers, &slot);
 	if (!server)
 		return TC_ACT_SHOT;
-	if (server->state == SERVER_DOWN || server->state == SERVER_NONE)
+	if (server->state == SERVER_DOWN || server->state == SERVER_NONE) {
+		if (take_out(skb, letter))
+			return TC_ACT_SHOT;
+		t->p = letter->inner;
 		return reset_client(skb, t, flow);
-	return send_letter(skb, &t->p, flow, server, KIND_HANDOFF);
+	}
+	fill_envelope(&e, flow, &t->p, KIND_HANDOFF);
+	if (address_anew(skb, server, letter, &e))
+		/* The client sends it again, and then it goes there from the beginning. */
+		return drop(COUNT_MALFORMED);
+	return bpf_redirect_neigh(server->ifindex, NULL, 0, 0);
 }
 
 static __always_inline int letter_came(struct __sk_buff *skb, struct passage *t)

@@ -60,5 +60,6 @@ fn requests_of_one_connection_are_answered_by_the_servers_they_are_for() {
             .enter(Host::Client, || std::panic::catch_unwind(work))
             .unwrap()
             .unwrap_or_else(|_| panic!("{vip}: {}", one_way.counts()));
+        println!("{}", one_way.counts());
     }
 }
