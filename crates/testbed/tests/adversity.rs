@@ -9,7 +9,9 @@ mod site;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use site::{PATIENCE, get, up};
 use std::io::ErrorKind::ConnectionRefused;
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testbed::{Adversity, Both, Host, Plan, TestBed, Variant, content};
 
@@ -132,6 +134,36 @@ fn a_link_delays_by_what_it_is_told() {
     let both_ways = connect();
     assert!(one_way >= delay && one_way < 2 * delay, "{one_way:?}");
     assert!(both_ways >= 2 * delay, "{both_ways:?}");
+}
+
+#[test]
+fn a_link_whose_holder_is_killed_is_dead_until_it_is_taken_again() {
+    /// Set in the process that is to be killed: the bed whose link it takes.
+    const HOLDER: &str = "BATON_TESTBED_HOLDER";
+    if let Ok(name) = std::env::var(HOLDER) {
+        let _wire = TestBed::find(&name).unwrap().wire(Host::Client).unwrap();
+        println!("\nheld");
+        return std::io::stdin().read_line(&mut String::new()).map(drop).unwrap();
+    }
+    let Some(bed) = up(&Plan::new(1)) else { return };
+    let this = std::thread::current().name().unwrap().to_owned();
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &this, "--nocapture"])
+        .env(HOLDER, &bed.plan().name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "held"));
+    let at = bed.server(1).at(80)[0];
+    let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(300));
+    bed.enter(Host::Client, connect).unwrap().unwrap();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(bed.enter(Host::Client, connect).unwrap().is_err());
+    drop(bed.wire(Host::Client).unwrap());
+    get(&bed, at.ip(), "/1500").unwrap();
 }
 
 #[test]
