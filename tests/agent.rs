@@ -216,6 +216,69 @@ fn an_agent_refuses_to_start_where_connections_could_not_be_taken_over() {
     assert!(said.contains("32 hexadecimal digits") && !said.contains("secret"), "{said}");
 }
 
+/// What an agent leaves on its interface and in the bpffs, at each step of its life.
+const LIFE: &str = r#"
+PIN=/sys/fs/bpf/baton-agent-test-$$; DIR=$(mktemp -d); AGENT=
+end() { test -z "$AGENT" || kill -9 $AGENT 2>/dev/null || true; rm -rf $PIN $DIR; }
+trap end EXIT
+grep -q '/sys/fs/bpf bpf' /proc/self/mounts || { echo "skipped: no bpffs"; exit 0; }
+ip link set lo up
+ip link add v0 type veth peer name v1
+ip link set v0 up; ip link set v1 up
+ip address add 10.9.0.2/24 dev v0; ip address add 192.0.2.100/32 dev lo
+echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore
+echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce
+echo 000102030405060708090a0b0c0d0e0f > $DIR/key
+run() {
+    exec $BATON agent --vip 192.0.2.100:80 --interface v0 --server 10.9.0.2:80 --pin $PIN \
+        --listen 127.0.0.1:7118 --key-file $DIR/key "$@"
+}
+start() {
+    run 2> $DIR/log & AGENT=$!
+    for turn in $(seq 200); do
+        grep -q "listens on" $DIR/log && return
+        kill -0 $AGENT 2>/dev/null || break
+        sleep 0.05
+    done
+    cat $DIR/log; exit 1
+}
+left() {
+    echo "$1: in $(tc filter show dev v0 ingress | grep -c back_ingress)" \
+        "out $(tc filter show dev v0 egress | grep -c back_egress)" \
+        "tables $(ls $PIN/back 2>/dev/null | grep -c listeners)"
+}
+left before
+start; left runs
+kill -9 $AGENT; wait $AGENT || true; left killed
+start; left again
+kill $AGENT; wait $AGENT; echo "code $?"; left ended
+(run --detach); AGENT=; left detached
+"#;
+
+#[test]
+fn the_kernels_programs_stay_whatever_becomes_of_the_agent_until_they_are_taken_away() {
+    if !cfg!(feature = "oneway") {
+        println!("skipped: built without one-way delivery");
+        return;
+    }
+    let Some(output) = alone(LIFE) else { return };
+    let (said, wrong) = (said(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    if said.contains("skipped: ") {
+        println!("{said}");
+        return;
+    }
+    let expected = "\
+before: in 0 out 0 tables 0
+runs: in 1 out 1 tables 1
+killed: in 1 out 1 tables 1
+again: in 1 out 1 tables 1
+code 0
+ended: in 1 out 1 tables 1
+detached: in 0 out 0 tables 0
+";
+    assert_eq!(said, expected, "{wrong}");
+}
+
 #[test]
 fn the_document_has_every_check() {
     let root = env!("CARGO_MANIFEST_DIR");

@@ -14,6 +14,7 @@ use agent::host::System;
 use agent::{Agent, Kernel, NoKernel, Settings};
 use anyhow::Context;
 use site::Plan;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,7 +30,7 @@ pub fn run(args: &flags::Agent) -> Outcome {
     let plan = Plan::of(args, &System)?;
     if args.detach {
         back::detach(&plan)?;
-        say(format_args!("baton: the kernel's programs are gone from {}", plan.pin.display()));
+        say("baton: the kernel's programs are gone");
         return Ok(Exit::Done);
     }
     let rows = examine(&plan.site(), &System);
@@ -39,14 +40,17 @@ pub fn run(args: &flags::Agent) -> Outcome {
              `baton doctor --fix` can (--report-only reports the load all the same)");
         return Ok(Exit::Invalid);
     }
+    // Before anything is changed in the kernel: an address that is taken is a mistake to repair.
+    let socket = TcpListener::bind(plan.listen)
+        .with_context(|| format!("cannot listen on {}", plan.listen))?;
     let kernel: Arc<dyn Kernel> =
         if args.report_only { Arc::new(NoKernel) } else { back::attach(&plan)? };
-    answer(&plan, kernel)?;
+    answer(&plan, socket, kernel)?;
     if !args.report_only {
-        let pin = plan.pin.display();
         say(format_args!(
-            "baton: the agent ends; the kernel's programs stay, pinned in {pin}, and so do the \
-             connections (--detach takes them away)"
+            "baton: the agent ends; the kernel's programs stay, with tables pinned below {}, and so \
+             do the connections (--detach takes them away)",
+            plan.pin.display()
         ));
     }
     Ok(Exit::Done)
@@ -66,11 +70,11 @@ fn complain(rows: &[Row]) {
 }
 
 /// Answers until a signal.
-fn answer(plan: &Plan, kernel: Arc<dyn Kernel>) -> anyhow::Result<()> {
+fn answer(plan: &Plan, socket: TcpListener, kernel: Arc<dyn Kernel>) -> anyhow::Result<()> {
     let settings = Settings {
         server: plan.name.clone(),
         served: plan.served,
-        vips: plan.vips.clone(),
+        vips: plan.vips.iter().map(|(vip, _)| *vip).collect(),
         period: PERIOD,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -80,8 +84,7 @@ fn answer(plan: &Plan, kernel: Arc<dyn Kernel>) -> anyhow::Result<()> {
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let agent = Agent::start(plan.listen, settings, Arc::new(System), kernel)
-            .with_context(|| format!("cannot listen on {}", plan.listen))?;
+        let agent = Agent::start(socket, settings, Arc::new(System), kernel)?;
         say(format_args!("baton: agent of {} listens on {}", plan.name, agent.address()?));
         let end = async move {
             tokio::select! {

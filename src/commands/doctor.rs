@@ -61,7 +61,7 @@ fn site(args: &flags::Doctor) -> anyhow::Result<Site> {
 
 /// What a configuration says. The served port is that of this host's own server, where it has one.
 fn configured(config: &Config, role: Option<Role>) -> anyhow::Result<Site> {
-    let vips = agent_site::vips(config);
+    let vips: Vec<SocketAddr> = agent_site::vips(config).map(|(vip, _)| vip).collect();
     let server = match role {
         Some(Role::Front) => None,
         _ => agent_site::ours(&config.servers, None, &System).ok(),

@@ -46,17 +46,16 @@ struct App {
 }
 
 impl Agent {
-    /// Listens and begins to sample.
+    /// Begins to sample, and will answer on `socket`.
     ///
     /// # Errors
-    /// When the address cannot be listened on, or there can be no more threads.
+    /// When the socket cannot be used, or there can be no more threads.
     pub fn start(
-        listen: SocketAddr,
+        socket: TcpListener,
         settings: Settings,
         host: Arc<dyn Host>,
         kernel: Arc<dyn Kernel>,
     ) -> io::Result<Self> {
-        let socket = TcpListener::bind(listen)?;
         socket.set_nonblocking(true)?;
         let sampler = Sampler::start(&settings, host.clone(), kernel)?;
         let turn = Mutex::new(());

@@ -56,7 +56,7 @@ fn with_agent<T>(served: SocketAddr, host: Arc<dyn Host>, ask: impl AsyncFnOnce(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let anywhere = "127.0.0.1:0".parse().unwrap();
+        let anywhere = TcpListener::bind("127.0.0.1:0").unwrap();
         let agent = Agent::start(anywhere, settings, host, Arc::new(Counting::default())).unwrap();
         let address = agent.address().unwrap().to_string();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

@@ -1,6 +1,6 @@
 //! What the configuration and the flags say of the site, and which of its servers this host is.
 
-use crate::config::ready::{Key, Network as Place, Server};
+use crate::config::ready::{Delivery, Key, Network as Place, Server};
 use crate::config::{Config, LoadError, Loaded};
 use crate::flags;
 use agent::doctor::{Network, Role, Site};
@@ -21,8 +21,8 @@ pub(super) struct Plan {
     pub name: String,
     /// Where the served program listens.
     pub served: SocketAddr,
-    /// Where clients connect.
-    pub vips: Vec<SocketAddr>,
+    /// Where clients connect, and how connections are delivered from there.
+    pub vips: Vec<(SocketAddr, Delivery)>,
     /// Where the agent answers.
     pub listen: SocketAddr,
     /// By which interfaces clients' segments come in.
@@ -69,7 +69,11 @@ impl Plan {
         let plan = Self {
             name,
             served,
-            vips: either(&args.vip, || config.map(vips).unwrap_or_default()),
+            vips: match config {
+                Some(config) if args.vip.is_empty() => vips(config).collect(),
+                // Who may move may stay as well.
+                _ => args.vip.iter().map(|vip| (*vip, Delivery::MultiHandoff)).collect(),
+            },
             listen,
             interfaces: match oneway {
                 Some(oneway) if args.interface.is_empty() => links(&oneway.interfaces)?,
@@ -121,7 +125,7 @@ impl Plan {
         Site {
             role: Some(Role::Server),
             interfaces: self.interfaces.clone(),
-            vips: self.vips.iter().map(SocketAddr::ip).collect(),
+            vips: self.vips.iter().map(|(vip, _)| vip.ip()).collect(),
             ports: vec![self.served.port()],
             network: self.network,
         }
@@ -133,10 +137,10 @@ pub(in crate::commands) fn load(path: &Path) -> Result<Config, LoadError> {
     Config::load(path, &[]).map(|Loaded { config, .. }| config)
 }
 
-/// The addresses whose connections are handed over.
-pub(in crate::commands) fn vips(config: &Config) -> Vec<SocketAddr> {
+/// The addresses whose connections are handed over, and how.
+pub(in crate::commands) fn vips(config: &Config) -> impl Iterator<Item = (SocketAddr, Delivery)> {
     let one_way = config.listeners.iter().filter(|listener| listener.delivery.one_way());
-    one_way.flat_map(|listener| listener.addresses.iter().copied()).collect()
+    one_way.flat_map(|one| one.addresses.iter().map(|address| (*address, one.delivery)))
 }
 
 /// The names of interfaces as the doctor takes them.
@@ -194,8 +198,4 @@ fn key(path: &Path) -> Result<Key> {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let digits = "it must hold 32 hexadecimal digits, such as `openssl rand -hex 16` gives";
     Key::parse(&text).with_context(|| format!("{} is no key: {digits}", path.display()))
-}
-
-fn either<T: Clone>(given: &[T], otherwise: impl FnOnce() -> Vec<T>) -> Vec<T> {
-    if given.is_empty() { otherwise() } else { given.to_vec() }
 }
