@@ -42,11 +42,7 @@ static __noinline __u32 cookie_hash(const struct flow_key *key, __u32 isn, __u64
 	struct sip s;
 
 	sip_begin(&s, site.cookie_key[0], site.cookie_key[1]);
-	sip_word(&s, (__u64)key->client[0] << 32 | key->client[1]);
-	sip_word(&s, (__u64)key->client[2] << 32 | key->client[3]);
-	sip_word(&s, (__u64)key->vip[0] << 32 | key->vip[1]);
-	sip_word(&s, (__u64)key->vip[2] << 32 | key->vip[3]);
-	sip_word(&s, (__u64)key->client_port << 48 | (__u64)key->vip_port << 32 | isn);
+	sip_flow(&s, key, isn);
 	sip_word(&s, step << 8 | low);
 	return (__u32)sip_end(&s) & 0xfffffc00;
 }

@@ -111,6 +111,7 @@ static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow
 	struct book *book;
 	struct wheel *wheel;
 	__u32 server, number;
+	__u64 turn;
 
 	if (s->hosts > 1 || !page)
 		return ASK;
@@ -126,7 +127,7 @@ static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow
 	case MEMO_TARGET:
 		server = memo->server;
 		book = bpf_map_lookup_elem(&books, &server);
-		if (!book || bpf_ktime_get_ns() >= memo->until_ns ||
+		if (!book || bpf_ktime_get_coarse_ns() >= memo->until_ns ||
 		    book->load + book->open * LOAD_ONE > memo->load_max)
 			return ASK;
 		break;
@@ -134,9 +135,13 @@ static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow
 		number = memo->wheel;
 		wheel = bpf_map_lookup_elem(&wheels, &number);
 		if (!wheel || wheel->epoch != page->epoch || !wheel->length ||
-		    bpf_ktime_get_ns() >= wheel->until_ns)
+		    bpf_ktime_get_coarse_ns() >= wheel->until_ns)
 			return ASK;
-		number = __sync_fetch_and_add(&wheel->cursor, 1) % wheel->length;
+		turn = __sync_fetch_and_add(&wheel->cursor, 1);
+		/* Taken back between the look at its epoch and here: this was nobody's turn. */
+		if (!(turn & WHEEL_OUT))
+			return ASK;
+		number = (turn & ~WHEEL_OUT) % wheel->length;
 		server = wheel->servers[number & (TURNS_MAX - 1)];
 		if (server == WHEEL_RELAY)
 			server = RELAY;

@@ -27,11 +27,7 @@ static __noinline __u64 envelope_mac( const struct flow_key *key, const struct e
 	struct sip s;
 
 	sip_begin(&s, site.key[0], site.key[1]);
-	sip_word(&s, (__u64)key->client[0] << 32 | key->client[1]);
-	sip_word(&s, (__u64)key->client[2] << 32 | key->client[3]);
-	sip_word(&s, (__u64)key->vip[0] << 32 | key->vip[1]);
-	sip_word(&s, (__u64)key->vip[2] << 32 | key->vip[3]);
-	sip_word(&s, (__u64)key->client_port << 48 | (__u64)key->vip_port << 32 | e->seq);
+	sip_flow(&s, key, e->seq);
 	sip_word(&s, (__u64)e->connection << 32 | (__u64)e->mss << 16 | e->wscale << 8 | e->flags);
 	sip_word(&s, (__u64)e->server << 16 | e->version << 8 | e->kind);
 	return sip_end(&s);

@@ -163,7 +163,7 @@ static __noinline int relay_here(struct __sk_buff *skb, struct passage *t, struc
 		known->sack = !!(flow->options & OPT_SACK);
 		close_flow(flow);
 		bpf_map_delete_elem(&flows, &t->p.key);
-	} else if (!cookie_check(&t->p, known, bpf_ktime_get_ns())) {
+	} else if (!cookie_check(&t->p, known, bpf_ktime_get_coarse_ns())) {
 		return drop(COUNT_COOKIE_REFUSED);
 	}
 	t->o.mss = known->mss;
@@ -217,7 +217,7 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 	if (!server || server->state != SERVER_UP)
 		return ask(skb, t);
 	*flow = (struct flow){
-		.seen_ns = bpf_ktime_get_ns(),
+		.seen_ns = bpf_ktime_get_coarse_ns(),
 		.counted = slot,
 		.holder = slot,
 		.connection = t->p.seq,
@@ -254,7 +254,7 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 	__u32 slot = t->verdict;
 
 	if (t->p.flags & RST || !(t->p.flags & ACK) ||
-	    !cookie_check(&t->p, &t->known, bpf_ktime_get_ns()))
+	    !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
 		/* The relay's connections are the stack's own; it resets what is nobody's. */
 		return PASS;
 	if (!t->p.length && !(t->p.flags & FIN)) {
@@ -346,7 +346,7 @@ static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 {
 	if (!(flow->resyn || flow->state == FLOW_CLOSING) || !t->p.length ||
 	    t->p.seq == flow->connection ||
-	    !cookie_check(&t->p, &t->known, bpf_ktime_get_ns()))
+	    !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
 		return 0;
 	close_flow(flow);
 	bpf_map_delete_elem(&flows, &t->p.key);
@@ -364,7 +364,7 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 
 	if (!holder)
 		return TC_ACT_SHOT;
-	flow->seen_ns = bpf_ktime_get_ns();
+	flow->seen_ns = bpf_ktime_get_coarse_ns();
 	if (holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
 		return reset_client(skb, t, flow);
 	if (t->p.flags & (FIN | RST))

@@ -20,6 +20,9 @@
 /* Rotations, one for each class that has its own; and turns in one of them. */
 #define WHEELS_MAX 64
 #define WHEEL_RELAY 0xffff
+/* In a wheel's cursor: turns may be taken. One word with them, so that a wheel is taken back and its
+ * turns are counted at the same instant. */
+#define WHEEL_OUT (1ull << 63)
 #define TURNS_MAX 256
 /* Window scale that the front-end offers for all servers: a SYN is answered before one is chosen. */
 #define WSCALE 7
@@ -171,7 +174,7 @@ struct memo {
 
 struct wheel {
 	__u64 epoch;
-	__u64 cursor;		/* turns taken since it was set */
+	__u64 cursor;		/* WHEEL_OUT, and turns taken since it was put out */
 	__u64 until_ns;		/* CLOCK_MONOTONIC */
 	__u32 length;
 	__u32 reserved;

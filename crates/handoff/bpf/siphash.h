@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SipHash-2-4 (Aumasson, Bernstein, INDOCRYPT 2012) over whole 64-bit words. What is hashed has a
- * fixed length, or says its length, so the padding of the general form is left out.
+ * SipHash-1-3 (Aumasson, Bernstein, INDOCRYPT 2012: one round a word and three at the end) over whole
+ * 64-bit words. What is hashed has a fixed length, or says its length, so the padding of the general
+ * form is left out.
  */
 #ifndef BATON_SIPHASH_H
 #define BATON_SIPHASH_H
 
-#include <linux/types.h>
+#include "packet.h"
 
 struct sip {
 	__u64 v0, v1, v2, v3;
@@ -43,7 +44,6 @@ static __always_inline void sip_word(struct sip *s, __u64 word)
 {
 	s->v3 ^= word;
 	sip_round(s);
-	sip_round(s);
 	s->v0 ^= word;
 }
 
@@ -53,19 +53,34 @@ static __always_inline __u64 sip_end(struct sip *s)
 	sip_round(s);
 	sip_round(s);
 	sip_round(s);
-	sip_round(s);
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* Four more rounds: another 64 bits, as in SipHash-128. */
+/* Three more rounds: another 64 bits, as in SipHash-128. */
 static __always_inline __u64 sip_more(struct sip *s)
 {
 	s->v1 ^= 0xdd;
 	sip_round(s);
 	sip_round(s);
 	sip_round(s);
-	sip_round(s);
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+/* A connection: two words where both addresses are IPv4, five otherwise. */
+static __always_inline void sip_flow(struct sip *s, const struct flow_key *key, __u32 number)
+{
+	__u64 ports = (__u64)key->client_port << 48 | (__u64)key->vip_port << 32 | number;
+
+	if (key->client[2] == bpf_htonl(0xffff) && !key->client[1] && !key->client[0]) {
+		sip_word(s, (__u64)key->client[3] << 32 | key->vip[3]);
+		sip_word(s, ports);
+		return;
+	}
+	sip_word(s, (__u64)key->client[0] << 32 | key->client[1]);
+	sip_word(s, (__u64)key->client[2] << 32 | key->client[3]);
+	sip_word(s, (__u64)key->vip[0] << 32 | key->vip[1]);
+	sip_word(s, (__u64)key->vip[2] << 32 | key->vip[3]);
+	sip_word(s, ports);
 }
 
 #endif

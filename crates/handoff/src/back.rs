@@ -4,7 +4,7 @@ use crate::front::code;
 use crate::layout::{self, FlowKey, Listener, ListenerKey, Owned, TagKey};
 use crate::object::{self, Error, Loaded, Plan, Way};
 use crate::{Delivery, Site, now_ns, sys};
-use libbpf_rs::MapCore;
+use libbpf_rs::{MapCore, MapFlags};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -63,13 +63,22 @@ impl Back {
     }
 
     /// Attaches the programs to an interface on which front-ends are, and through which replies
-    /// leave. They stay when the process ends.
+    /// leave. They stay when the process ends. Replies are looked at only where connections may move
+    /// on: to be called again when [`Back::listen`] was called with another delivery.
     ///
     /// # Errors
     /// No such interface, or the system's.
     pub fn attach(&self, interface: &str) -> Result<(), Error> {
         self.loaded.attach("back_ingress", interface, Way::In)?;
-        self.loaded.attach("back_egress", interface, Way::Out)
+        let map = self.loaded.map("listeners");
+        let moving = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok().flatten();
+            value.is_some_and(|bytes| bytes.first() == Some(&code(Delivery::Multi)))
+        };
+        if map.keys().any(moving) {
+            return self.loaded.attach("back_egress", interface, Way::Out);
+        }
+        object::detach_from(interface, Way::Out)
     }
 
     /// Takes the programs off and forgets all: connections that were taken over go on until their

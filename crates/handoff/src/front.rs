@@ -30,6 +30,10 @@ const ENVELOPE_BYTES: u16 = 76;
 const HEADERS4: u16 = 40;
 const HEADERS6: u16 = 60;
 
+/// The program reads a clock that may be one timer tick behind (CLOCK_MONOTONIC_COARSE; a tick is 10 ms
+/// at most): what ends at a time ends that much earlier for it, never later.
+pub(crate) const CLOCK_LAG_NS: u64 = 10_000_000;
+
 /// How many connections and answers are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -237,8 +241,8 @@ impl Front {
         match memo.what {
             Repeat::Server { slot, load_max, until_ns } => {
                 value.kind = layout::MEMO_TARGET;
-                (value.server, value.load_max, value.until_ns) =
-                    (u32::from(slot), load_max, until_ns);
+                (value.server, value.load_max) = (u32::from(slot), load_max);
+                value.until_ns = until_ns.saturating_sub(CLOCK_LAG_NS);
             }
             Repeat::Wheel(number) => (value.kind, value.wheel) = (layout::MEMO_WHEEL, number),
             Repeat::Relay => {}

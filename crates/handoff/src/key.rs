@@ -1,4 +1,4 @@
-//! How the front-end's program knows a request again: SipHash-2-4 with 128 bits over the request line
+//! How the front-end's program knows a request again: SipHash-1-3 with 128 bits over the request line
 //! and the Host field (`bpf/scan.h` has the same in C; a test runs both).
 
 /// Bytes of a segment that the program looks at.
@@ -77,13 +77,12 @@ impl Sip {
     }
 
     fn rounds(&mut self) -> u64 {
-        (0..4).for_each(|_| self.round());
+        (0..3).for_each(|_| self.round());
         self.0.iter().fold(0, |sum, v| sum ^ v)
     }
 
     fn word(&mut self, word: u64) {
         self.0[3] ^= word;
-        self.round();
         self.round();
         self.0[0] ^= word;
     }

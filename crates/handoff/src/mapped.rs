@@ -20,6 +20,9 @@ const UNTIL: usize = 2;
 const LENGTH: usize = 3;
 const TURNS: usize = 4;
 
+/// In a wheel's cursor: turns may be taken (`WHEEL_OUT`).
+const OUT: u64 = 1 << 63;
+
 /// Words of `struct page`.
 const PAGE_WORDS: usize = 8;
 const EPOCH: usize = 0;
@@ -116,7 +119,7 @@ impl Books {
     /// beyond [`crate::TURNS_MAX`], and wheels beyond [`crate::WHEELS_MAX`], are not put out.
     pub fn set_wheel(&self, number: u8, epoch: u64, until_ns: u64, turns: &[Option<u16>]) {
         let Some(wheel) = self.wheel(number) else { return };
-        wheel[EPOCH].store(0, Ordering::Release);
+        wheel[CURSOR].store(0, Ordering::Release);
         if turns.is_empty() || turns.len() > TURNS_MAX {
             return;
         }
@@ -132,25 +135,24 @@ impl Books {
         let count = u32::try_from(turns.len()).expect("there are few turns");
         length[..4].copy_from_slice(&count.to_ne_bytes());
         wheel[LENGTH].store(u64::from_ne_bytes(length), Ordering::Relaxed);
-        wheel[UNTIL].store(until_ns, Ordering::Relaxed);
-        wheel[CURSOR].store(0, Ordering::Relaxed);
-        wheel[EPOCH].store(epoch, Ordering::Release);
+        wheel[UNTIL].store(until_ns.saturating_sub(crate::front::CLOCK_LAG_NS), Ordering::Relaxed);
+        wheel[EPOCH].store(epoch, Ordering::Relaxed);
+        wheel[CURSOR].store(OUT, Ordering::Release);
     }
 
     /// Takes the next turn of a wheel: how many anybody had taken before.
     pub fn take_turn(&self, number: u8) -> u64 {
-        self.wheel(number).map_or(0, |wheel| wheel[CURSOR].fetch_add(1, Ordering::AcqRel))
+        self.wheel(number).map_or(0, |wheel| wheel[CURSOR].fetch_add(1, Ordering::AcqRel) & !OUT)
     }
 
     /// Turns that anybody took of a wheel since it was put out.
     pub fn turns(&self, number: u8) -> u64 {
-        self.wheel(number).map_or(0, |wheel| wheel[CURSOR].load(Ordering::Acquire))
+        self.wheel(number).map_or(0, |wheel| wheel[CURSOR].load(Ordering::Acquire) & !OUT)
     }
 
-    /// Takes a wheel back and returns the turns that anybody took.
+    /// Takes a wheel back and returns the turns that anybody took: from here on nobody takes another.
     pub fn revoke_wheel(&self, number: u8) -> u64 {
         let Some(wheel) = self.wheel(number) else { return 0 };
-        wheel[EPOCH].store(0, Ordering::SeqCst);
-        wheel[CURSOR].load(Ordering::SeqCst)
+        wheel[CURSOR].swap(0, Ordering::AcqRel) & !OUT
     }
 }

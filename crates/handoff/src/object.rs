@@ -189,14 +189,19 @@ fn hook(program: std::os::fd::BorrowedFd<'_>, index: i32, way: Way) -> TcHook {
     builder.hook(point)
 }
 
-/// Takes our filter off an interface; none there is no error.
+/// Takes our filters off an interface; none there is no error.
 pub(crate) fn detach(interface: &str) -> Result<(), Error> {
+    detach_from(interface, Way::In)?;
+    detach_from(interface, Way::Out)
+}
+
+/// Takes the filter of one way off an interface; none there is no error.
+pub(crate) fn detach_from(interface: &str, way: Way) -> Result<(), Error> {
     let index = index_of(interface)?;
+    // Which program it is does not matter: its place among the filters says what is meant.
     let nothing = std::fs::File::open("/dev/null")
         .map_err(|cause| Error::system("cannot open /dev/null", cause))?;
-    for way in [Way::In, Way::Out] {
-        let _gone = hook(nothing.as_fd(), index, way).detach();
-    }
+    let _gone = hook(nothing.as_fd(), index, way).detach();
     Ok(())
 }
 
