@@ -48,8 +48,8 @@ pub fn run(args: &flags::Agent) -> Outcome {
     answer(&plan, socket, kernel)?;
     if !args.report_only {
         say(format_args!(
-            "baton: the agent ends; the kernel's programs stay, with tables pinned below {}, and so \
-             do the connections (--detach takes them away)",
+            "baton: the agent ends; the kernel's programs stay, with tables pinned below {}, and \
+             so do the connections (--detach takes them away)",
             plan.pin.display()
         ));
     }

@@ -271,5 +271,5 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
-#[path = "netlink_tests.rs"]
+#[path = "tests/netlink.rs"]
 mod tests;

@@ -31,6 +31,7 @@ pub(super) struct Plan {
     /// wanted, or the programs are to go.
     pub key: Option<Key>,
     /// The UDP port of those messages.
+    #[cfg_attr(not(feature = "oneway"), expect(dead_code, reason = "the kernel's part is out"))]
     pub port: u16,
     /// Where servers are.
     pub network: Network,

@@ -73,9 +73,9 @@ pub(super) fn congestion_control(_: &Site, host: &dyn Host) -> Result<Finding, U
     if !name.starts_with("bbr") {
         return Ok(Finding::ok(format!("{path} is {name}")));
     }
-    let remedy = "bbr measures the path anew on the socket of each hand-over, and its pacing timers \
-                  cost CPU: where clients are near, or connections move often, use cubic or reno \
-                  (not set by --fix: it is every program's)";
+    let remedy = "bbr measures the path anew on the socket of each hand-over, and its pacing \
+                  timers cost CPU: where clients are near, or connections move often, use cubic or \
+                  reno (not set by --fix: it is every program's)";
     Ok(Finding::warn(format!("{path} is {name}"), remedy))
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 
 /// Connections at once: a few switches and a collector of metrics. Others wait in the kernel.
 const CONNECTIONS_MAX: usize = 64;
@@ -89,7 +89,7 @@ impl AsyncWrite for Bounded {
     ) -> Poll<io::Result<usize>> {
         let ready = Pin::new(&mut self.stream).poll_write(context, bytes);
         if ready.is_ready() {
-            self.end.as_mut().reset(Instant::now() + QUESTION_MAX);
+            self.end.set(tokio::time::sleep(QUESTION_MAX));
         }
         self.in_time(ready, context)
     }
