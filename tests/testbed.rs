@@ -26,13 +26,7 @@ struct Name(String);
 
 impl Name {
     fn new(letter: char) -> Option<Self> {
-        let missing = testbed::missing();
-        if testbed::rooted() && missing.is_empty() {
-            return Some(Self(format!("cli{letter}{}", std::process::id())));
-        }
-        let line = format!("SKIPPED testbed {letter}: needs root, {}\n", missing.join("; "));
-        io::stderr().write_all(line.as_bytes()).expect("standard error takes it");
-        None
+        testbed::possible().then(|| Self(format!("cli{letter}{}", std::process::id())))
     }
 }
 

@@ -23,7 +23,8 @@ fn main() {
 
 fn compile(clang: &str, libbpf: &str, folder: &Path, program: &str, out: &Path) {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets the architecture");
-    // Debian keeps asm/*.h in a folder of the architecture, which clang's bpf target does not search.
+    // Debian keeps asm/*.h in a folder of the architecture, which clang's bpf target does not
+    // search.
     let multiarch = format!("/usr/include/{arch}-linux-gnu");
     // -mcpu=v3: compare-and-exchange and atomic fetch-and-add (kernel 5.12).
     let status = Command::new(clang)

@@ -1,7 +1,7 @@
 //! Rules on the workspace: who may know whom, and what dependencies are for.
 
 use crate::source::{self, Source, has_word};
-use crate::tables::ARROWS;
+use crate::tables::{ARROWS, TEST_ARROWS};
 use std::fs;
 use std::path::Path;
 
@@ -69,8 +69,13 @@ pub fn arrows(members: &[Member]) -> Vec<String> {
             continue;
         };
         let inside = |other: &str| ARROWS.iter().any(|(from, _)| *from == other);
+        let tests = TEST_ARROWS.iter().find(|(from, _)| from == name).map_or(&[][..], |row| row.1);
+        let in_tests = |other: &String| {
+            let shipped = member.manifest.get("dependencies").and_then(|table| table.get(other));
+            shipped.is_none() && tests.contains(&other.as_str())
+        };
         for (other, _) in member.dependencies().filter(|(other, _)| inside(other)) {
-            if !may.contains(&other.as_str()) {
+            if !may.contains(&other.as_str()) && !in_tests(other) {
                 problems.push(format!("{name} may not depend on {other}"));
             }
         }

@@ -63,8 +63,8 @@ impl Back {
     }
 
     /// Attaches the programs to an interface on which front-ends are, and through which replies
-    /// leave. They stay when the process ends. Replies are looked at only where connections may move
-    /// on: to be called again when [`Back::listen`] was called with another delivery.
+    /// leave. They stay when the process ends. Replies are looked at only where connections may
+    /// move on: to be called again when [`Back::listen`] was called with another delivery.
     ///
     /// # Errors
     /// No such interface, or the system's.

@@ -1,5 +1,5 @@
-//! Looking after the table of connections: what is silent for too long, what has ended, what a server
-//! that is gone leaves behind, and whether the books agree with the table.
+//! Looking after the table of connections: what is silent for too long, what has ended, what a
+//! server that is gone leaves behind, and whether the books agree with the table.
 
 use crate::layout::{FLOW_CLOSING, Flow, FlowKey, NOBODY, SERVERS_MAX};
 use crate::question::{Nudge, nudge};
@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// How long a connection that has ended is kept, for what is still under way: a client may repeat its
-/// last words for that long (TIME-WAIT; 60 seconds on Linux).
+/// How long a connection that has ended is kept, for what is still under way: a client may repeat
+/// its last words for that long (TIME-WAIT; 60 seconds on Linux).
 const ENDED: Duration = Duration::from_secs(60);
 
 /// Connections read from the table in one system call.
@@ -64,7 +64,8 @@ pub(crate) struct Walk {
 
 impl Front {
     /// Looks at the next `budget` connections: closes what has been silent for longer than `idle`,
-    /// forgets what ended a minute ago, and at the end of a round compares the books with the table.
+    /// forgets what ended a minute ago, and at the end of a round compares the books with the
+    /// table.
     pub fn sweep(&self, idle: Duration, budget: usize) -> Swept {
         let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
         let mut swept = Swept::default();

@@ -30,8 +30,8 @@ const ENVELOPE_BYTES: u16 = 76;
 const HEADERS4: u16 = 40;
 const HEADERS6: u16 = 60;
 
-/// The program reads a clock that may be one timer tick behind (CLOCK_MONOTONIC_COARSE; a tick is 10 ms
-/// at most): what ends at a time ends that much earlier for it, never later.
+/// The program reads a clock that may be one timer tick behind (CLOCK_MONOTONIC_COARSE; a tick is
+/// 10 ms at most): what ends at a time ends that much earlier for it, never later.
 pub(crate) const CLOCK_LAG_NS: u64 = 10_000_000;
 
 /// How many connections and answers are kept.
@@ -266,7 +266,8 @@ impl Front {
         }
     }
 
-    /// What the program counted since its maps were made, by name, in the order of [`crate::COUNTS`].
+    /// What the program counted since its maps were made, by name, in the order of
+    /// [`crate::COUNTS`].
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         object::counts(self.loaded.map("counts"))
     }

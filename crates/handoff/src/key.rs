@@ -1,10 +1,11 @@
-//! How the front-end's program knows a request again: SipHash-1-3 with 128 bits over the request line
-//! and the Host field (`bpf/scan.h` has the same in C; a test runs both).
+//! How the front-end's program knows a request again: SipHash-1-3 with 128 bits over the request
+//! line and the Host field (`bpf/scan.h` has the same in C; a test runs both).
 
 /// Bytes of a segment that the program looks at.
 const SCAN_MAX: usize = 2048;
 
-/// A request's key. `None` for a head that the program does not read: longer than it looks, not whole, or with more than one Host.
+/// A request's key. `None` for a head that the program does not read: longer than it looks, not
+/// whole, or with more than one Host.
 pub fn memo_key(secret: &[u8; 16], head: &[u8]) -> Option<(u64, u64)> {
     let head = &head[..head.len().min(SCAN_MAX)];
     let mut first = None;

@@ -1,10 +1,11 @@
 //! ONE WAY: hands a client's connection to the server that shall answer, by eBPF.
 //!
-//! The front-end's program answers SYNs, reads the first request, and sends the client's own segment
-//! in an envelope to the server; there another program has the kernel make an established socket of
-//! the unmodified server's listener from it (`bpf_sk_assign_tcp_reqsk`, Linux 6.9). Replies go from
-//! the server to the client. TCP hand-off is the idea of Pai et al. (ASPLOS 1998); moving a connection
-//! on, and forwarding between servers, of Aron, Druschel and Zwaenepoel (USENIX ATC 1999).
+//! The front-end's program answers SYNs, reads the first request, and sends the client's own
+//! segment in an envelope to the server; there another program has the kernel make an established
+//! socket of the unmodified server's listener from it (`bpf_sk_assign_tcp_reqsk`, Linux 6.9).
+//! Replies go from the server to the client. TCP hand-off is the idea of Pai et al. (ASPLOS 1998);
+//! moving a connection on, and forwarding between servers, of Aron, Druschel and Zwaenepoel (USENIX
+//! ATC 1999).
 //!
 //! [`Front`] and [`Back`] load the programs (`bpf/`), attach them and look after their tables. The
 //! programs stay when the process ends; the next one takes them and their tables over.

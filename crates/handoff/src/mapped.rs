@@ -150,7 +150,8 @@ impl Books {
         self.wheel(number).map_or(0, |wheel| wheel[CURSOR].load(Ordering::Acquire) & !OUT)
     }
 
-    /// Takes a wheel back and returns the turns that anybody took: from here on nobody takes another.
+    /// Takes a wheel back and returns the turns that anybody took: from here on nobody takes
+    /// another.
     pub fn revoke_wheel(&self, number: u8) -> u64 {
         let Some(wheel) = self.wheel(number) else { return 0 };
         wheel[CURSOR].swap(0, Ordering::AcqRel) & !OUT

@@ -1,6 +1,6 @@
-//! Segments that the program holds until user space has decided: they come through a TAP and go back
-//! the same way. Nobody needs the addresses of their Ethernet header any more, so these carry what the
-//! program has to know: from which interface the segment came, and the answer.
+//! Segments that the program holds until user space has decided: they come through a TAP and go
+//! back the same way. Nobody needs the addresses of their Ethernet header any more, so these carry
+//! what the program has to know: from which interface the segment came, and the answer.
 
 use crate::layout::{FlowKey, NOBODY, RELAY, octets};
 use crate::{Error, Front};

@@ -3,7 +3,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "rustix and libbpf-rs have no safe form of these calls; each block says why it is sound"
+    reason = "rustix and libbpf-rs have no safe form of these; each block says why it is sound"
 )]
 
 use rustix::fs::{Mode, OFlags, open};

@@ -1,6 +1,7 @@
 //! What a bed needs of the machine, and how to get what is missing.
 
 use crate::Error;
+use std::io::Write;
 use std::path::Path;
 
 /// A program, and the package of Debian that has it.
@@ -24,6 +25,29 @@ pub fn missing() -> Vec<String> {
         missing.push("network namespaces (a kernel with CONFIG_NET_NS)".to_owned());
     }
     missing
+}
+
+/// Set where a test that is skipped has failed: in continuous integration.
+const NO_SKIP: &str = "BATON_NO_SKIP";
+
+/// Whether tests can have a bed here. If not, says so past the capture of output.
+///
+/// # Panics
+/// If not, where the environment has `BATON_NO_SKIP`.
+pub fn possible() -> bool {
+    let missing = missing();
+    let reason = match () {
+        () if !rooted() => "not root".to_owned(),
+        () if !missing.is_empty() => missing.join("; "),
+        () => return true,
+    };
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    assert!(std::env::var_os(NO_SKIP).is_none(), "{test} may not be skipped: {reason}");
+    // Not a macro, whose output is shown of failed tests alone.
+    let _unseen = std::io::stderr()
+        .write_all(format!("SKIPPED {test}: no test bed here: {reason}\n").as_bytes());
+    false
 }
 
 /// # Errors

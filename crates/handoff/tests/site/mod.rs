@@ -1,11 +1,10 @@
-//! What the tests on a bed have in common: a front-end and servers with their programs attached, and a
-//! thread that answers the questions.
+//! What the tests on a bed have in common: a front-end and servers with their programs attached,
+//! and a thread that answers the questions.
 
 // Helpers are no tests in the eyes of clippy, and no test file uses all of them.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use handoff::{Back, Delivery, Front, Limits, Question, Row, Site, State, Verdict};
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -24,23 +23,7 @@ pub struct OneWay {
     pub bed: TestBed,
 }
 
-/// Whether this machine can have a site. If not, says so past the capture of output.
-pub fn is_possible() -> bool {
-    let missing = testbed::missing();
-    let reason = match () {
-        () if !testbed::rooted() => "not root".to_owned(),
-        () if !missing.is_empty() => missing.join("; "),
-        () => return true,
-    };
-    let test = std::thread::current().name().unwrap_or_default().to_owned();
-    let line = format!("SKIPPED {test}: no one-way delivery here: {reason}\n");
-    std::io::stderr().write_all(line.as_bytes()).unwrap();
-    false
-}
-
-pub fn site(variant: Variant) -> Site {
-    Site { key: *b"sixteen secrets!", port: 7117, routed: variant == Variant::Routed, mtu: 1500 }
-}
+pub use testbed::possible as is_possible;
 
 impl OneWay {
     /// Brings a site up whose questions `decide` answers.

@@ -19,20 +19,7 @@ pub fn up(plan: &Plan) -> Option<TestBed> {
     Some(TestBed::up(plan).unwrap())
 }
 
-/// Whether this machine can have a bed. If not, says so.
-pub fn is_possible() -> bool {
-    let missing = testbed::missing();
-    let reason = match () {
-        () if !testbed::rooted() => "not root".to_owned(),
-        () if !missing.is_empty() => missing.join("; "),
-        () => return true,
-    };
-    let test = std::thread::current().name().unwrap_or_default().to_owned();
-    let line = format!("SKIPPED {test}: no test bed here: {reason}\n");
-    // Not the macro, whose output is shown of failed tests alone.
-    io::stderr().write_all(line.as_bytes()).unwrap();
-    false
-}
+pub use testbed::possible as is_possible;
 
 /// A reply as it came.
 #[derive(Debug)]
