@@ -32,7 +32,7 @@ pub struct LoadReport {
     pub accept_queue: Option<u32>,
     /// Connections that may wait.
     pub accept_backlog: Option<u32>,
-    /// Established connections on the served ports.
+    /// Established connections on the served ports; where there are many, as of some seconds ago.
     pub established: Option<u32>,
     /// Whether the server accepts a connection.
     pub healthy: bool,

@@ -14,6 +14,9 @@ const MS_A_SECOND: f64 = 1000.0;
 const DISKS_MAX: usize = 256;
 /// The kernel's number for an established connection.
 const ESTABLISHED: u8 = 1;
+/// The kernel needs 0.9 microseconds to tell of a connection (measured on Linux 6.18): so many a
+/// reading, one reading a second, are one percent of a processor.
+const CONNECTIONS_A_READING: u32 = 10_000;
 /// What is listed as a disk and is none, or stands upon others that are listed too.
 const NO_DISKS: &[&str] = &["loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd"];
 
@@ -33,6 +36,8 @@ pub struct Reading {
     pub accept: Option<Accept>,
     /// Established connections on the served ports.
     pub established: Option<u32>,
+    /// Readings since these were counted: where there are many, not every reading counts them.
+    pub counted_ago: u32,
     /// What could not be read, and why.
     pub unread: Vec<String>,
 }
@@ -79,8 +84,9 @@ pub struct Rates {
     pub disk_queue: Option<f64>,
 }
 
-/// Reads everything: `served` is where the program listens, `ports` what clients connect to.
-pub fn read(host: &dyn Host, served: u16, ports: &[u16]) -> Reading {
+/// Reads everything: `served` is where the program listens, `ports` what clients connect to,
+/// `before` the reading before this one.
+pub fn read(host: &dyn Host, served: u16, ports: &[u16], before: &Reading) -> Reading {
     let mut reading = Reading::default();
     let mut unread = Vec::new();
     let mut note = |failed: Unread| unread.push(failed.to_string());
@@ -89,7 +95,13 @@ pub fn read(host: &dyn Host, served: u16, ports: &[u16]) -> Reading {
     reading.disks = parsed(host, "/proc/diskstats", disks).map_err(&mut note).ok();
     reading.load_average = parsed(host, "/proc/loadavg", load_average).map_err(&mut note).ok();
     reading.accept = accept(host, served).map_err(&mut note).ok().flatten();
-    reading.established = established(host, ports).map_err(&mut note).ok();
+    match before.established {
+        Some(many) if before.counted_ago < many / CONNECTIONS_A_READING => {
+            reading.established = Some(many);
+            reading.counted_ago = before.counted_ago + 1;
+        }
+        _ => reading.established = established(host, ports).map_err(&mut note).ok(),
+    }
     reading.unread = unread;
     reading
 }

@@ -66,7 +66,7 @@ fn sample(
     host: &dyn Host,
     kernel: &dyn Kernel,
 ) -> (Reading, LoadReport) {
-    let reading = read(host, settings.served.port(), &settings.ports());
+    let reading = read(host, settings.served.port(), &settings.ports(), before);
     let rates = between(before, &reading);
     let mut report = LoadReport::of(&settings.server, &rates, &reading);
     (report.healthy, report.health) = match TcpStream::connect_timeout(&settings.served, PROBE_MAX)

@@ -106,7 +106,7 @@ fn a_reading_has_everything_there_is() {
         let local = format!("192.0.2.100:{port}").parse().unwrap();
         host.connections.push(Connection { local, client, state });
     }
-    let found = read(&host, 8080, &[80, 8080]);
+    let found = read(&host, 8080, &[80, 8080], &Reading::default());
     assert_eq!(found.unread, [""; 0]);
     assert_eq!(found.uptime_s, Some(12345.67));
     assert_eq!(found.load_average, Some([0.5, 1.25, 2.0]));
@@ -119,12 +119,25 @@ fn what_cannot_be_read_is_named_and_the_rest_goes_on() {
     let mut host = files();
     host.forbidden = vec!["/proc/diskstats"];
     host.file("/proc/loadavg", "what is this");
-    let found = read(&host, 80, &[80]);
+    let found = read(&host, 80, &[80], &Reading::default());
     assert_eq!((found.disks.clone(), found.load_average), (None, None));
     assert!(found.cpu.is_some() && found.uptime_s.is_some() && found.established.is_some());
     assert_eq!(found.unread.len(), 2, "{:?}", found.unread);
     assert!(found.unread[0].contains("/proc/diskstats"));
     assert!(found.unread[1].contains("/proc/loadavg"));
+}
+
+#[test]
+fn many_connections_are_not_counted_at_every_reading() {
+    let host = files();
+    let after = |before: &Reading| read(&host, 80, &[80], before);
+    let few = Reading { established: Some(9_999), ..Reading::default() };
+    assert_eq!(after(&few).established, Some(0), "few are counted each time; now there are none");
+    let many = Reading { established: Some(25_000), ..Reading::default() };
+    let (first, second) = (after(&many), after(&after(&many)));
+    assert_eq!((first.established, second.established), (Some(25_000), Some(25_000)));
+    let third = after(&second);
+    assert_eq!((third.established, third.counted_ago), (Some(0), 0));
 }
 
 proptest! {
