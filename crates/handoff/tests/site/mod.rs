@@ -25,6 +25,11 @@ pub struct OneWay {
 
 pub use testbed::possible as is_possible;
 
+/// What all hosts of a bed agree on.
+pub fn site(variant: Variant) -> Site {
+    Site { key: *b"sixteen secrets!", port: 7117, routed: variant == Variant::Routed, mtu: 1500 }
+}
+
 impl OneWay {
     /// Brings a site up whose questions `decide` answers.
     pub fn up(
