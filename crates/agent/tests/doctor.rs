@@ -198,6 +198,8 @@ fn a_front_end_answers_for_the_clients_address() {
     assert_eq!(found.remedy.unwrap(), "ip address add 192.0.2.100/32 dev eth0");
     let silent = host.address("192.0.2.100/32", 1);
     finds(&silent, Role::Front, "vip-answered", Verdict::Warn, "on lo alone");
+    silent.file("/proc/sys/net/ipv4/conf/all/arp_ignore", "0");
+    assert_eq!(bad(&examine(&site(Role::Front), &silent)), [], "every address is answered for");
 }
 
 #[test]

@@ -147,23 +147,37 @@ pub(super) fn vip_front(site: &Site, host: &dyn Host) -> Result<Finding, Unread>
     let look = |vip: &IpAddr| {
         let places = places(*vip, &addresses, &links);
         let named = |link: &Link| site.interfaces.iter().any(|name| name.as_str() == link.name);
-        let answers = |place: &&Place| {
+        let asked = |place: &&Place| {
             !place.link.loopback && (site.interfaces.is_empty() || named(place.link))
         };
-        if let Some(place) = places.iter().find(answers) {
-            return Finding::ok(format!("{vip} is on {}", place.link.name));
+        if let Some(place) = places.iter().find(asked) {
+            return Ok(Finding::ok(format!("{vip} is on {}", place.link.name)));
         }
         if let Some(place) = places.first() {
             let evidence = format!("{vip} is on {} alone", place.link.name);
-            let remedy = "nobody who asks by ARP finds it there: right only where routers send its \
-                          packets to this host";
-            return Finding::warn(evidence, remedy);
+            if vip.is_ipv4() && answers_for_all(site, host)? {
+                return Ok(Finding::ok(format!("{evidence}, and arp_ignore is 0: it is answered")));
+            }
+            let remedy = "nobody who asks for its neighbour finds it there: right only where \
+                          routers send its packets to this host";
+            return Ok(Finding::warn(evidence, remedy));
         }
         let name = site.interfaces.first().map_or("eth0", LinkName::as_str);
         let remedy = format!("ip address add {vip}/{} dev {name}", whole(*vip));
-        Finding::fail(format!("{vip} is not an address of this host"), &remedy)
+        Ok(Finding::fail(format!("{vip} is not an address of this host"), &remedy))
     };
-    Ok(all(site.vips.iter().map(look)).unwrap_or_else(|| Finding::skipped(NO_VIP)))
+    let each = site.vips.iter().map(look).collect::<Result<Vec<_>, _>>()?;
+    Ok(all(each).unwrap_or_else(|| Finding::skipped(NO_VIP)))
+}
+
+/// Whether the interfaces answer ARP for every address of the host, as they do by default.
+fn answers_for_all(site: &Site, host: &dyn Host) -> Result<bool, Unread> {
+    for name in &site.interfaces {
+        if of_either(host, name, "arp_ignore")?.0 != 0 {
+            return Ok(false);
+        }
+    }
+    Ok(!site.interfaces.is_empty())
 }
 
 /// Whether a question of ARP can concern this host; otherwise what to say.
