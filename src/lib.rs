@@ -10,5 +10,6 @@ pub mod flags;
 pub mod input;
 pub mod limits;
 pub mod logs;
+pub mod oneway;
 pub mod serve;
 pub mod whatif;

@@ -68,6 +68,15 @@ fn text(view: &ExplainView) -> String {
         let until = guard.for_ms.map_or(String::new(), |ms| format!(", for {ms:.0} ms"));
         line("guard", &format!("the same again up to {load} of that server{until}"));
     }
+    for one in &view.deliveries {
+        out.push_str(&format!(
+            "{:<10} {} on {}: {}\n",
+            "delivery", one.delivery, one.listener, one.why
+        ));
+        if let Some(repeat) = &one.repeat {
+            out.push_str(&format!("{:<10} {repeat}\n", "repeated"));
+        }
+    }
     if !view.candidates.is_empty() {
         out.push_str("\ncandidate             load   pressure       cost\n");
         for one in &view.candidates {

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Outcome};
 use crate::flags;
-use control::view::{ServerReport, Status};
+use control::view::{OnewayView, ServerReport, Status};
 use control::{Age, Client};
 use std::io::{self, Write};
 
@@ -51,6 +51,43 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
         status.replies.server_error
     ));
     out.push_str(&table(servers));
+    if let Some(view) = &status.oneway {
+        out.push_str(&one_way(view));
+    }
+    out
+}
+
+/// What was handed over, what was not, and how the agents do.
+fn one_way(view: &OnewayView) -> String {
+    let count = |name| view.counted(name);
+    let mut out = format!(
+        "\none way: {} connections open, {} handed over, {} moved on; {} answered by the kernel, {} \
+         asked about\n",
+        view.open(),
+        count("handed_over"),
+        count("moved"),
+        count("repeated"),
+        count("asked"),
+    );
+    let locals = view.locals();
+    let some = locals.iter().filter(|(_, count)| **count > 0);
+    let some: Vec<_> = some.map(|(why, count)| format!("{why} {count}")).collect();
+    if !some.is_empty() {
+        out.push_str(&format!("relayed all the same: {}\n", some.join(", ")));
+    }
+    for one in &view.servers {
+        out.push_str(&format!(
+            "  {:<18} {:<22} {:<9} {:>7} open {:>9} handed over\n",
+            one.server, one.address, one.state, one.open, one.handed_over
+        ));
+    }
+    for one in &view.agents {
+        let age = one
+            .age_s
+            .map_or("never answered".to_owned(), |age_s| format!("reported {age_s:.1} s ago"));
+        let fault = one.fault.as_ref().map_or(String::new(), |fault| format!(": {fault}"));
+        out.push_str(&format!("  agent of {:<9} {:<22} {age}{fault}\n", one.server, one.address));
+    }
     out
 }
 

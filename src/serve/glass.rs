@@ -6,6 +6,7 @@ use super::{explain, live_of, totals};
 use crate::config::Config;
 use crate::config::keys::WEIGHT_MAX;
 use crate::config::ready::Level;
+use crate::oneway::Oneway;
 use control::view::{
     ConfigView, DecisionView, ExplainRequest, ExplainView, Histogram, LATENCY_BOUNDS_S,
     ListenerView, ReloadView, Replies, ServerView, Status, Totals,
@@ -16,7 +17,7 @@ use distributor::journal::Record;
 use distributor::{Backend, Entrance, PerWorker, Shared, say};
 use policy::{Class, Cluster, Policy, State, Why};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 const _: () = assert!(BOUNDS_US.len() == LATENCY_BOUNDS_S.len());
 
@@ -29,6 +30,8 @@ pub struct Glass {
     /// This switch's own name.
     pub(super) pseudonym: String,
     state: Mutex<Ruling>,
+    /// One-way delivery, once a listener wants it.
+    oneway: OnceLock<Arc<Oneway>>,
 }
 
 /// What is in force, and how it came to be.
@@ -60,12 +63,30 @@ impl Glass {
             listening: Vec::new(),
             entrances: Vec::new(),
         });
-        Arc::new(Self { shared, pseudonym, state })
+        Arc::new(Self { shared, pseudonym, state, oneway: OnceLock::new() })
     }
 
     /// What the workers share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// One-way delivery, where a listener hands connections over.
+    pub fn oneway(&self) -> Option<&Arc<Oneway>> {
+        self.oneway.get()
+    }
+
+    /// From here on connections may be handed over. Once in a process.
+    pub(super) fn set_oneway(&self, oneway: Arc<Oneway>) {
+        let fresh = self.oneway.set(oneway).is_ok();
+        assert!(fresh, "one-way delivery is opened only where there is none");
+    }
+
+    /// Tells whoever must know at once that servers have changed.
+    fn servers_changed(&self) {
+        if let Some(oneway) = self.oneway() {
+            oneway.refresh();
+        }
     }
 
     /// The configuration in force.
@@ -218,6 +239,8 @@ impl Glass {
             load_least: tally.choice.load_least.as_f64(),
             expect: tally.expect.name().to_owned(),
             attempts: tally.attempts,
+            delivery: tally.delivered.name().to_owned(),
+            local: Some(tally.local).filter(|why| !why.is_empty()).map(str::to_owned),
             queue_ms: ms(tally.queue_us),
             connect_ms: ms(tally.connect_us),
             first_byte_ms: (tally.first_byte_us > 0).then(|| ms(tally.first_byte_us)),
@@ -261,6 +284,7 @@ impl Switch for Glass {
                 client_error: sum(|c| &c.statuses[3]),
                 server_error: sum(|c| &c.statuses[4]),
             },
+            oneway: self.oneway().map(|oneway| oneway.view()),
         }
     }
 
@@ -288,6 +312,7 @@ impl Switch for Glass {
                 edit.set_state(id, state);
             }
         });
+        self.servers_changed();
     }
 
     fn set_warmth(&self, server: &str, warmth: u16) {

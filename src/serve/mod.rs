@@ -12,7 +12,8 @@ mod totals;
 pub use signals::run;
 
 use crate::config::Config;
-use crate::config::ready::{Admin, Log};
+use crate::config::ready::{Admin, Listener, Log};
+use crate::oneway::{self, Oneway};
 use anyhow::{Context, Result, bail};
 use control::{Bind, Control, Event, Supervisor, Token};
 use distributor::{Entrance, Listen, Live, Shared, Team, say};
@@ -80,6 +81,9 @@ impl Service {
         let shared = Arc::new(Shared::new(live, desk, workers));
         shared.journal.log_to(log).context("cannot start the access log")?;
         let glass = Glass::new(Arc::clone(&shared), config, source, pseudonym);
+        if let Some(oneway) = oneway::open(&glass.config(), glass.shared())? {
+            glass.set_oneway(oneway);
+        }
         table::apply(&glass, &addresses, &doors.entrances);
         let team = Team::start(shared).context("cannot start the workers")?;
         for (listen, sockets) in sockets {
@@ -88,9 +92,15 @@ impl Service {
             doors.note(&listen, bound);
         }
         doors.show(&glass);
+        doors.mark(&glass.config());
         glass.say_if_capped();
         let supervisor = Supervisor::with_log(Arc::clone(&glass) as _, glass.event_log());
         table::look_after(&glass, &supervisor);
+        // Clients come by it as soon as it is there.
+        if let Some(oneway) = glass.oneway() {
+            let begun = oneway.start().and_then(|()| oneway.apply(&glass.config()));
+            begun.inspect_err(|_| oneway.stop())?;
+        }
         let control =
             Some(Control::start(Arc::clone(&supervisor), admins).context("cannot start control")?);
         let (doors, source) = (Mutex::new(doors), source.to_owned());
@@ -150,6 +160,7 @@ impl Service {
         if config.admin != old.admin {
             bail!("the admin interface cannot change while running; restart for that");
         }
+        let fresh = self.one_way_anew(&config, &old)?;
         let mut doors = self.doors();
         let wanted = convert::listens(&config);
         let new: Vec<Listen> = wanted.iter().filter(|listen| !doors.has(listen)).cloned().collect();
@@ -167,6 +178,9 @@ impl Service {
         for (listen, _) in &sockets {
             doors.enter(&listen.name, self.team.size());
         }
+        if let Some(oneway) = &fresh {
+            self.glass.set_oneway(Arc::clone(oneway));
+        }
         let mut changes = self.glass.set_config(config);
         changes.extend(table::apply(&self.glass, &addresses, &doors.entrances));
         table::look_after(&self.glass, &self.supervisor);
@@ -178,7 +192,26 @@ impl Service {
             self.team.unlisten(gone);
         }
         doors.show(&self.glass);
+        doors.mark(&self.glass.config());
+        if let Some(oneway) = &fresh {
+            oneway.start()?;
+        }
+        if let Some(oneway) = self.glass.oneway() {
+            oneway.apply(&self.glass.config())?;
+            oneway.refresh();
+        }
         Ok(changes::sentence(&changes))
+    }
+
+    /// One-way delivery, if a new configuration is the first that wants it.
+    fn one_way_anew(&self, config: &Config, old: &Config) -> Result<Option<Arc<Oneway>>> {
+        if self.glass.oneway().is_none() {
+            return oneway::open(config, self.glass.shared());
+        }
+        if oneway::is_wanted(config) && config.oneway != old.oneway {
+            bail!("[oneway] cannot change while connections are handed over; restart for that");
+        }
+        Ok(None)
     }
 
     /// Client connections that are open, and how long they may take to finish when it stops.
@@ -191,6 +224,9 @@ impl Service {
     /// until `hurry` is set, and ends. Returns how many connections were cut off.
     pub fn stop(mut self, hurry: &AtomicBool) -> usize {
         self.supervisor.stopping();
+        if let Some(oneway) = self.glass.oneway() {
+            oneway.stop();
+        }
         let patience: Duration = self.glass.config().timeouts.drain;
         let left = self.team.stop(patience, hurry);
         if let Some(control) = self.control.take() {
@@ -216,6 +252,16 @@ impl Doors {
     fn entrance(&self, name: &str) -> Arc<Entrance> {
         let found = self.entrances.iter().find(|entrance| *entrance.name == *name);
         Arc::clone(found.expect("every listener was entered before it is opened"))
+    }
+
+    /// Lets workers know whose connections could have been handed over.
+    fn mark(&self, config: &Config) {
+        for entrance in &self.entrances {
+            let of = |listener: &&Listener| *listener.name == *entrance.name;
+            let listener = config.listeners.iter().find(of);
+            let one_way = listener.is_some_and(|listener| listener.delivery.one_way());
+            entrance.one_way.store(one_way, Ordering::Relaxed);
+        }
     }
 
     fn note(&mut self, listen: &Listen, bound: SocketAddr) {

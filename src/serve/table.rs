@@ -74,6 +74,9 @@ pub(super) fn apply(
                 let queue_max = u32::try_from(config.queue.length).unwrap_or(u32::MAX);
                 books.set_gate(id, limit, queue_max);
                 let address = addresses[&server.name];
+                if let Some(oneway) = glass.oneway() {
+                    oneway.place(id, server, address);
+                }
                 let backend = match known.get(&*server.name) {
                     Some(backend) if backend.address == address => Arc::clone(backend),
                     _ => Arc::new(Backend::new(id, &server.name, address, workers)),

@@ -4,6 +4,8 @@
 //! units in the name, one unit a metric, sums over labels make sense, and no label whose values
 //! come from the network (no path, no client, no arbitrary method).
 
+mod oneway;
+
 use crate::Supervisor;
 use crate::view::{Histogram, ServerReport, ServerState, Status, Totals};
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
@@ -55,7 +57,8 @@ impl prometheus_client::collector::Collector for Snapshot {
         self.outcomes(&mut families)?;
         self.decisions(&mut families)?;
         self.server_states(&mut families)?;
-        self.server_traffic(&mut families)
+        self.server_traffic(&mut families)?;
+        self.status.oneway.as_ref().map_or(Ok(()), |view| oneway::encode(view, &mut families))
     }
 }
 

@@ -4,6 +4,7 @@
 //! bars are SVG for the same reason. Everything that comes from the network or the configuration
 //! is escaped by [`Text`].
 
+mod oneway;
 mod text;
 
 use crate::events::unix_ms_now;
@@ -70,6 +71,9 @@ impl View<'_> {
         self.decisions(html)?;
         self.routes(html)?;
         html.push_str("</div>");
+        if let Some(view) = &self.status.oneway {
+            oneway::section(html, view)?;
+        }
         self.event_table(html)?;
         self.footing(html)?;
         html.push_str("</main></body></html>");

@@ -6,10 +6,14 @@
 
 mod decision;
 mod histogram;
+mod oneway;
 mod server;
 
-pub use decision::{CandidateView, DecisionView, ExplainRequest, ExplainView, GuardView};
+pub use decision::{
+    CandidateView, DecisionView, DeliveryView, ExplainRequest, ExplainView, GuardView,
+};
 pub use histogram::{Histogram, LATENCY_BOUNDS_S};
+pub use oneway::{AgentView, OnewayServer, OnewayView};
 pub use server::{CheckView, ServerReport, ServerState, ServerView, Standing};
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +50,9 @@ pub struct Status {
     pub in_flight: u64,
     /// Replies sent to clients, by status class.
     pub replies: Replies,
+    /// One-way delivery, where a listener hands connections over.
+    #[serde(default)]
+    pub oneway: Option<OnewayView>,
 }
 
 impl Status {

@@ -261,6 +261,11 @@ fn figures_and_labels_arrive_as_they_were_counted() {
     assert_eq!(one("baton_log_lines_dropped_total", &[]), 17.0);
     assert_eq!(one("baton_config_reloads_total", &[("result", "failure")]), 1.0);
     assert_eq!(one("baton_server_slow_start_ratio", &[("server", "a")]), 1.0);
+    assert_eq!(one("baton_oneway_handed_over_total", &[]), 20.0);
+    assert_eq!(one("baton_oneway_drops_total", &[("reason", "forged")]), 1.0);
+    assert_eq!(one("baton_oneway_local_total", &[("reason", "split-head")]), 3.0);
+    assert_eq!(one("baton_oneway_flows", &[("server", "a")]), 3.0, "at both addresses");
+    assert_eq!(one("baton_agent_failures_total", &[("server", "a")]), 2.0);
     let odd = [("server", "odd \"name\"\\\n")];
     assert_eq!(one("baton_server_inflight", &odd), 21.0);
     let family = "baton_server_ttfb_seconds";

@@ -38,6 +38,22 @@ pub struct ExplainView {
     pub expect: Option<String>,
     /// How long the same answer would be given again.
     pub guard: Option<GuardView>,
+    /// How it would reach the server, by listener.
+    #[serde(default)]
+    pub deliveries: Vec<DeliveryView>,
+}
+
+/// How a request would reach its server by one listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryView {
+    /// Name of the listener.
+    pub listener: String,
+    /// `relay`, `splice`, `handoff`, `multi-handoff` or `forward`.
+    pub delivery: String,
+    /// Why, in a sentence.
+    pub why: String,
+    /// What the kernel may repeat of the answer, in a sentence; `None`: nothing is asked of it.
+    pub repeat: Option<String>,
 }
 
 /// A server the policy could choose.
@@ -99,6 +115,12 @@ pub struct DecisionView {
     pub queue_ms: f64,
     /// Time to connect; 0 on a pooled connection.
     pub connect_ms: f64,
+    /// How it reached its server: `relay`, `splice`, `handoff`, `moved`, `forward`, `stayed`.
+    #[serde(default)]
+    pub delivery: String,
+    /// Why it was relayed, where its listener hands connections over.
+    #[serde(default)]
+    pub local: Option<String>,
     /// Time to the first byte of the reply; `None` when there was none.
     pub first_byte_ms: Option<f64>,
     /// Time to the end.

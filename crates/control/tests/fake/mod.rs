@@ -4,9 +4,9 @@
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use control::view::{
-    CandidateView, ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView, GuardView,
-    Histogram, LATENCY_BOUNDS_S, ListenerView, Replies, RequestCount, RouteDuration, ServerView,
-    Status, Totals,
+    AgentView, CandidateView, ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView,
+    GuardView, Histogram, LATENCY_BOUNDS_S, ListenerView, OnewayServer, OnewayView, Replies,
+    RequestCount, RouteDuration, ServerView, Status, Totals,
 };
 use control::{Refusal, Switch};
 use policy::State;
@@ -115,6 +115,7 @@ impl Switch for Fake {
             reason: Some("affinity".to_owned()),
             expect: Some("hit".to_owned()),
             guard: Some(GuardView { load_max: Some(65.0), for_ms: None, epoch: 1 }),
+            deliveries: Vec::new(),
         })
     }
 
@@ -139,8 +140,40 @@ impl Switch for Fake {
     }
 }
 
+/// One-way delivery with a figure of each kind.
+fn oneway() -> OnewayView {
+    let counts = |list: &[(&str, u64)]| {
+        list.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    };
+    let server = |slot, address: &str, open| OnewayServer {
+        server: "a".to_owned(),
+        slot,
+        address: address.to_owned(),
+        state: "up".to_owned(),
+        open,
+        handed_over: 10,
+    };
+    OnewayView {
+        kernel: counts(&[("handed_over", 20), ("forged", 1), ("local_split_head", 2)]),
+        asked: counts(&[("handoff", 7), ("relay", 3)]),
+        local: counts(&[("rule-says-relay", 3), ("split-head", 1)]),
+        targets: 5,
+        swept: counts(&[("reset", 4)]),
+        servers: vec![server(0, "10.0.0.1:80", 2), server(3, "10.0.0.9:80", 1)],
+        agents: vec![AgentView {
+            server: "a".to_owned(),
+            address: "10.0.0.1:7118".to_owned(),
+            age_s: Some(0.5),
+            failures: 2,
+            fault: Some("no agent listens there <script>".to_owned()),
+            ..AgentView::default()
+        }],
+    }
+}
+
 fn status() -> Status {
     Status {
+        oneway: Some(oneway()),
         version: "0.1.0".to_owned(),
         commit: Some("abc1234".to_owned()),
         pid: 1,

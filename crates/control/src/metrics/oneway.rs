@@ -1,0 +1,111 @@
+//! The families of one-way delivery. They are there only where a listener hands connections over.
+
+use super::{Families, Unit};
+use crate::view::{AgentView, OnewayView};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What the kernel did with clients' segments: counters of its own, and the word in the label.
+const SEGMENTS: &[(&str, &str)] = &[
+    ("handed_over", "handed-over"),
+    ("handed_again", "handed-again"),
+    ("forwarded", "forwarded"),
+    ("queried", "queried"),
+    ("tagged", "tagged"),
+    ("fin_answered", "fin-answered"),
+];
+
+/// Why the kernel dropped a segment.
+const DROPS: &[&str] = &["forged", "malformed", "unknown_release", "unanswered"];
+
+/// Counters with a family of their own: the kernel's name, ours, and the meaning.
+const SINGLE: &[(&str, &str, &str)] = &[
+    ("syn_answered", "oneway_syns", "SYNs answered, without any state"),
+    ("cookie_refused", "oneway_cookies_refused", "First segments that no SYN of ours led to"),
+    ("handed_over", "oneway_handed_over", "Connections handed to a server"),
+    ("moved", "oneway_moved", "Connections handed on to another server"),
+    ("kept", "oneway_stayed", "Connections that were to move and had something left to say"),
+    ("asked", "oneway_asked", "Requests that the kernel asked about"),
+    ("repeated", "oneway_repeated", "Requests that the kernel answered as the policy promised"),
+    ("forged", "oneway_forged", "Envelopes with a wrong seal: dropped"),
+    ("events_lost", "oneway_events_lost", "Repeated decisions that the log could not take"),
+];
+
+pub(super) fn encode(view: &OnewayView, families: &mut Families<'_>) -> fmt::Result {
+    families.counter(
+        "oneway_segments",
+        "Segments of clients, by what became of them",
+        None,
+        SEGMENTS.iter().map(|(name, word)| ([("verdict", *word)], view.counted(name))),
+    )?;
+    families.counter(
+        "oneway_drops",
+        "Segments and envelopes that were dropped, by reason",
+        None,
+        DROPS.iter().map(|name| ([("reason", *name)], view.counted(name))),
+    )?;
+    for (name, family, about) in SINGLE {
+        families.counter(family, about, None, [([], view.counted(name))])?;
+    }
+    families.counter(
+        "oneway_questions",
+        "Questions of the kernel, by how the request was delivered then",
+        None,
+        view.asked.iter().map(|(how, count)| ([("delivery", how.as_str())], *count)),
+    )?;
+    let locals = view.locals();
+    families.counter(
+        "oneway_local",
+        "Requests that were relayed although their listener hands connections over, by reason",
+        None,
+        locals.iter().map(|(why, count)| ([("reason", why.as_str())], *count)),
+    )?;
+    families.counter(
+        "oneway_swept",
+        "Connections that were closed or forgotten: reset for a dead server, idle, unknown to the \
+         agent, over",
+        None,
+        view.swept.iter().map(|(what, count)| ([("what", what.as_str())], *count)),
+    )?;
+    families.gauge(
+        "oneway_targets",
+        "Targets whose answer the kernel may repeat",
+        None,
+        [([], view.targets as f64)],
+    )?;
+    // A server that has moved has two rows until its old connections have ended.
+    let mut servers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for one in &view.servers {
+        let sums = servers.entry(&one.server).or_default();
+        *sums = (sums.0 + one.open, sums.1 + one.handed_over);
+    }
+    families.gauge(
+        "oneway_flows",
+        "Connections handed to a server and not closed",
+        None,
+        servers.iter().map(|(name, (open, _))| ([("server", *name)], *open as f64)),
+    )?;
+    families.counter(
+        "oneway_server_flows",
+        "Connections ever handed to a server",
+        None,
+        servers.iter().map(|(name, (_, ever))| ([("server", *name)], *ever)),
+    )?;
+    agents(&view.agents, families)
+}
+
+fn agents(agents: &[AgentView], families: &mut Families<'_>) -> fmt::Result {
+    let aged = agents.iter().filter_map(|agent| Some((agent.age_s?, agent.server.as_str())));
+    families.gauge(
+        "agent_report_age",
+        "Age of the agent's last report",
+        Some(Unit::Seconds),
+        aged.map(|(age_s, name)| ([("server", name)], age_s)),
+    )?;
+    families.counter(
+        "agent_failures",
+        "Questions that the agent did not answer well",
+        None,
+        agents.iter().map(|one| ([("server", one.server.as_str())], one.failures)),
+    )
+}

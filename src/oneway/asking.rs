@@ -1,0 +1,215 @@
+//! The thread that answers what the kernel cannot: reads the held request, judges it by the rules,
+//! asks the desk, releases the segment, and lets the kernel repeat the answer where that is exact.
+
+use super::bridge::Bridge;
+use super::fabric::{Held, Repeat, Slot, Verdict};
+use super::reading::read;
+use super::reason::Local;
+use super::seen::Seen;
+use distributor::ask::kernel::{Decided, Repeat as Promised};
+use distributor::journal::{Choice, Delivered};
+use distributor::{Delivery, Live, Passed, Scribe, Shared, say};
+use policy::{Class, Expect, Request, TargetId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use wire::http::{RequestHead, Version};
+
+/// How long the thread waits for a question before it looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Times that a question is judged anew because servers or rules changed meanwhile.
+const ROUNDS_MAX: usize = 3;
+
+/// Answers questions.
+pub(super) struct Asking {
+    pub(super) shared: Arc<Shared>,
+    pub(super) bridge: Arc<Bridge>,
+    pub(super) seen: Arc<Seen>,
+}
+
+/// An answer, and what it came from.
+struct Answer {
+    verdict: Verdict,
+    question: Request,
+    decided: Option<Decided>,
+    /// Whether the head was read: what the log may be told.
+    read: bool,
+    by_line: bool,
+    epoch: u64,
+    head_bytes: usize,
+}
+
+impl Asking {
+    /// Answers until `stop`. What the fabric cannot do any more ends it, said once.
+    pub(super) fn run(&self, stop: &AtomicBool) {
+        let mut scribe = Scribe::new(&self.shared.journal);
+        while !stop.load(Ordering::Relaxed) {
+            match self.bridge.fabric().question(PATIENCE) {
+                Ok(Some(held)) => self.settle(&held, &mut scribe),
+                Ok(None) => scribe.flush(),
+                Err(error) => {
+                    say(format_args!(
+                        "one way: questions of the kernel cannot be read any more: {error}; what it \
+                         does not know by itself waits"
+                    ));
+                    break;
+                }
+            }
+        }
+        scribe.flush();
+    }
+
+    /// Answers one question.
+    pub(super) fn settle(&self, held: &Held, scribe: &mut Scribe<'_>) {
+        let (live, answer) = self.judge(held);
+        if let Verdict::Relay(why) = answer.verdict {
+            // Before the worker can accept it.
+            self.shared.locals.note(held.client, why.name());
+        }
+        if self.bridge.fabric().answer(held, answer.verdict).is_err() {
+            self.seen.unanswered.add(1);
+        }
+        self.learn(held, &answer);
+        match answer.verdict {
+            Verdict::Relay(why) => self.seen.local(why),
+            Verdict::Server(slot) => self.write_down(held, &live, &answer, slot, scribe),
+        }
+    }
+
+    /// The answer, given for the servers and rules that are in force when it is given.
+    fn judge(&self, held: &Held) -> (Arc<Live>, Answer) {
+        let mut round = 0;
+        loop {
+            // In this order: what is judged by `live` is at least as new as the epoch.
+            let epoch = self.bridge.epoch();
+            let live = self.shared.live.load_full();
+            let answer = self.judge_by(&live, held, epoch);
+            let outdated = answer.decided.as_ref().is_some_and(|d| d.version != live.version);
+            round += 1;
+            if !outdated || round == ROUNDS_MAX {
+                // After that many reloads in a row nothing of it is to be repeated.
+                return (live, Answer { by_line: answer.by_line && !outdated, ..answer });
+            }
+        }
+    }
+
+    fn judge_by(&self, live: &Live, held: &Held, epoch: u64) -> Answer {
+        let at = self.shared.clock.now();
+        let holder = held.holder.and_then(|slot| self.bridge.tables().roster.owner(slot));
+        let nothing = Request { at, target: TargetId(0), class: Class::STATIC, holder };
+        let blank = Answer {
+            verdict: Verdict::Relay(Local::BadRequest),
+            question: nothing,
+            decided: None,
+            read: false,
+            by_line: false,
+            epoch,
+            head_bytes: 0,
+        };
+        let stay = |why| held.holder.map_or(Verdict::Relay(why), Verdict::Server);
+        let read = match read(&held.payload, live, &mut |_| {}) {
+            Ok(read) => read,
+            // Whoever has the connection reads on: this may be the middle of anything.
+            Err(why) => return Answer { verdict: stay(why), ..blank },
+        };
+        let question =
+            Request { target: read.verdict.target, class: read.verdict.class, ..nothing };
+        let (head_bytes, by_line) = (read.head_bytes, read.verdict.by_line);
+        let known = Answer { question, read: true, head_bytes, ..blank };
+        if read.pipelined {
+            return Answer { verdict: stay(Local::Pipelined), ..known };
+        }
+        if read.verdict.relay {
+            let verdict = Verdict::Relay(Local::RuleSaysRelay);
+            return Answer { verdict, by_line, ..known };
+        }
+        let Some(decided) = self.shared.ask.decide(&question, &[]) else {
+            return Answer { verdict: Verdict::Relay(Local::NoServer), ..known };
+        };
+        let slot = self.bridge.tables().roster.slot(decided.assignment.server);
+        let verdict = slot.map_or(Verdict::Relay(Local::NoServer), Verdict::Server);
+        Answer { verdict, by_line: by_line && slot.is_some(), decided: Some(decided), ..known }
+    }
+
+    /// Lets the kernel repeat the answer, if request line and Host alone led to it.
+    fn learn(&self, held: &Held, answer: &Answer) {
+        if !answer.by_line {
+            return;
+        }
+        let head = held.payload.get(..answer.head_bytes).unwrap_or_default();
+        let Some(key) = self.bridge.fabric().key(head) else { return };
+        let Request { class, target, .. } = answer.question;
+        match answer.decided.as_ref().map(|decided| decided.repeat) {
+            None => self.bridge.repeat(key, Repeat::Relay, answer.epoch, class, target),
+            Some(Promised::Target(_)) => self.bridge.bind(key, class, target),
+            Some(Promised::Wheel) => {
+                let seat = self.bridge.tables().seat(class);
+                if let Some(number) = seat {
+                    self.bridge.repeat(key, Repeat::Wheel(number), answer.epoch, class, target);
+                }
+            }
+            Some(Promised::Nothing) => {}
+        }
+    }
+
+    fn write_down(
+        &self,
+        held: &Held,
+        live: &Live,
+        answer: &Answer,
+        slot: Slot,
+        scribe: &mut Scribe<'_>,
+    ) {
+        let delivered = self.delivered(held, slot);
+        self.seen.delivered(delivered);
+        if !answer.read {
+            return;
+        }
+        let server = self.name(live, slot);
+        let assignment = answer.decided.map(|decided| decided.assignment);
+        let mut note = |head: &RequestHead<'_, '_>| {
+            let field = |name| head.field(name).map(String::from_utf8_lossy).unwrap_or_default();
+            let passed = Passed {
+                question: answer.question,
+                client: held.client.ip().to_canonical(),
+                method: head.method_name,
+                host: head.authority.unwrap_or(""),
+                path: head.target,
+                version: if head.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" },
+                referer: &field("referer"),
+                agent: &field("user-agent"),
+                server: &server,
+                policy: &live.policy,
+                class: live.rules.classes().name(answer.question.class),
+                why: assignment.map(|assignment| assignment.why),
+                choice: answer.decided.map_or(Choice::default(), |decided| decided.choice),
+                expect: assignment.map_or(Expect::Unknown, |assignment| assignment.expect),
+                delivered,
+            };
+            scribe.note(&passed, live.settings.access);
+        };
+        // It was read before: this shows the head to the scribe, no more.
+        let _read_again = read(&held.payload, live, &mut note);
+    }
+
+    fn delivered(&self, held: &Held, slot: Slot) -> Delivered {
+        match held.holder {
+            None => Delivered::Handoff,
+            Some(holder) if holder == slot => Delivered::Stayed,
+            Some(_) if held.delivery == Delivery::Forward => Delivered::Forward,
+            Some(_) => Delivered::Moved,
+        }
+    }
+
+    fn name(&self, live: &Live, slot: Slot) -> String {
+        name(&self.bridge, live, slot)
+    }
+}
+
+/// What the server of a slot is called.
+pub(super) fn name(bridge: &Bridge, live: &Live, slot: Slot) -> String {
+    let owner = bridge.tables().roster.owner(slot);
+    let backend = owner.and_then(|id| live.backends.get(id.index())?.as_ref());
+    backend.map_or_else(|| format!("#{}", slot.0), |backend| backend.name.to_string())
+}

@@ -1,0 +1,240 @@
+//! The kernel's side by the eBPF programs of crate `handoff`: its numbers and clocks for ours.
+
+use super::fabric::{
+    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, Swept, Verdict,
+};
+use crate::config::ready::{self, Network};
+use anyhow::{Context, Result};
+use distributor::{Clock, Delivery};
+use handoff::{Front, Limits, Question, Site};
+use policy::{Class, Instant, Load, TargetId};
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Bytes of an IP packet where no interface says less.
+const MTU_USUAL: u16 = 1500;
+
+/// The programs.
+struct Programs {
+    front: Front,
+    /// What CLOCK_MONOTONIC said when the switch's clock was at zero, in nanoseconds.
+    zero_ns: u64,
+    /// How each address is delivered: a question does not say.
+    deliveries: Mutex<HashMap<SocketAddr, Delivery>>,
+}
+
+/// Loads the programs, or takes those over that run already, and attaches them.
+///
+/// # Errors
+/// One sentence with the remedy: the kernel is too old, a capability is missing.
+pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result<Arc<dyn Fabric>> {
+    let site = Site {
+        key: *settings.key.expose(),
+        port: settings.port,
+        routed: settings.network == Network::Routed,
+        mtu: settings.interfaces.iter().filter_map(|name| mtu(name)).min().unwrap_or(MTU_USUAL),
+    };
+    let limits = Limits { flows_max: settings.flows_max, memos_max: settings.memos_max, told };
+    let front = Front::open(&site, &limits, &settings.pin)
+        .context("one-way delivery cannot begin (`baton doctor` says what this machine lacks)")?;
+    for interface in &settings.interfaces {
+        front.attach(interface).with_context(|| format!("cannot attach to {interface}"))?;
+    }
+    let zero_ns = handoff::now_ns().saturating_sub(clock.now().0);
+    Ok(Arc::new(Programs { front, zero_ns, deliveries: Mutex::default() }))
+}
+
+/// Bytes of an IP packet on an interface.
+fn mtu(interface: &str) -> Option<u16> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu")).ok()?;
+    let bytes: u32 = text.trim().parse().ok()?;
+    Some(u16::try_from(bytes).unwrap_or(u16::MAX))
+}
+
+impl Programs {
+    fn kernel_ns(&self, at: Instant) -> u64 {
+        self.zero_ns.saturating_add(at.0)
+    }
+}
+
+fn system(error: handoff::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+impl Fabric for Programs {
+    fn listen(&self, address: SocketAddr, delivery: Option<Delivery>) -> io::Result<()> {
+        let kind = delivery.map(|delivery| match delivery {
+            Delivery::Relay | Delivery::Splice => handoff::Delivery::Relay,
+            Delivery::Handoff => handoff::Delivery::Handoff,
+            Delivery::MultiHandoff => handoff::Delivery::Multi,
+            Delivery::Forward => handoff::Delivery::Forward,
+        });
+        // Given up, it is left to the relay: what was handed over before keeps its way.
+        let kind = kind.unwrap_or(handoff::Delivery::Relay);
+        self.front.listen(address, Some(kind)).map_err(system)?;
+        let mut deliveries = self.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
+        match delivery {
+            Some(delivery) => drop(deliveries.insert(address, delivery)),
+            None => drop(deliveries.remove(&address)),
+        }
+        Ok(())
+    }
+
+    fn listening(&self) -> Vec<SocketAddr> {
+        self.front.listening()
+    }
+
+    fn set_row(&self, slot: Slot, row: Option<Row>) -> io::Result<()> {
+        let row = row.map(|row| handoff::Row {
+            address: row.address,
+            name: row.name,
+            state: match row.state {
+                RowState::Up => handoff::State::Up,
+                RowState::Draining => handoff::State::Draining,
+                RowState::Down => handoff::State::Down,
+            },
+            agent_port: row.agent_port,
+        });
+        self.front.set_row(slot.0, row.as_ref()).map_err(system)
+    }
+
+    fn rows(&self) -> Vec<(Slot, Row)> {
+        let ours = |(slot, row): (u16, handoff::Row)| {
+            let state = match row.state {
+                handoff::State::Up => RowState::Up,
+                handoff::State::Draining => RowState::Draining,
+                handoff::State::Down => RowState::Down,
+            };
+            let (address, name, agent_port) = (row.address, row.name, row.agent_port);
+            (Slot(slot), Row { address, name, state, agent_port })
+        };
+        self.front.rows().into_iter().map(ours).collect()
+    }
+
+    fn book(&self, slot: Slot) -> Book {
+        let book = self.front.books().book(slot.0);
+        Book { open: book.open, begun: book.begun, chosen: book.chosen }
+    }
+
+    fn set_load(&self, slot: Slot, load: Load) {
+        self.front.books().set_load(slot.0, load.0);
+    }
+
+    fn set_epoch(&self, epoch: u64) {
+        self.front.books().set_epoch(epoch);
+    }
+
+    fn set_wheel(&self, number: u8, epoch: u64, until: Instant, turns: &[Slot]) {
+        let turns: Vec<Option<u16>> =
+            turns.iter().map(|slot| (*slot != Slot::NONE).then_some(slot.0)).collect();
+        self.front.books().set_wheel(number, epoch, self.kernel_ns(until), &turns);
+    }
+
+    fn take_turn(&self, number: u8) -> u64 {
+        self.front.books().take_turn(number)
+    }
+
+    fn turns(&self, number: u8) -> u64 {
+        self.front.books().turns(number)
+    }
+
+    fn revoke_wheel(&self, number: u8) -> u64 {
+        self.front.books().revoke_wheel(number)
+    }
+
+    fn question(&self, patience: Duration) -> io::Result<Option<Held>> {
+        let Some(question) = self.front.question(patience)? else { return Ok(None) };
+        let deliveries = self.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Some(Held {
+            client: question.client,
+            listener: question.vip,
+            delivery: deliveries.get(&question.vip).copied().unwrap_or_default(),
+            holder: question.holder.map(Slot),
+            payload: question.payload().to_vec(),
+            handle: Some(Box::new(question)),
+        }))
+    }
+
+    fn answer(&self, held: &Held, verdict: Verdict) -> io::Result<()> {
+        let question = held.handle.as_ref();
+        let question = question.and_then(|handle| handle.downcast_ref::<Question>());
+        let question = question.ok_or_else(|| io::Error::other("no question of ours"))?;
+        self.front.answer(
+            question,
+            match verdict {
+                Verdict::Server(slot) => handoff::Verdict::Server(slot.0),
+                Verdict::Relay(_) => handoff::Verdict::Relay,
+            },
+        )
+    }
+
+    fn key(&self, head: &[u8]) -> Option<MemoKey> {
+        self.front.key(head).map(|(low, high)| MemoKey(low, high))
+    }
+
+    fn remember(&self, key: MemoKey, memo: &Memo) -> io::Result<()> {
+        let what = match memo.what {
+            Repeat::Server { slot, load_max, until } => {
+                let until_ns = self.kernel_ns(until);
+                handoff::Repeat::Server { slot: slot.0, load_max: load_max.0, until_ns }
+            }
+            Repeat::Wheel(number) => handoff::Repeat::Wheel(number),
+            Repeat::Relay => handoff::Repeat::Relay,
+        };
+        let (epoch, target, class) = (memo.epoch, memo.target.0, memo.class.0);
+        let memo = handoff::Memo { what, epoch, target, class };
+        self.front.remember((key.0, key.1), &memo).map_err(system)
+    }
+
+    fn forget(&self, key: MemoKey) {
+        self.front.forget((key.0, key.1));
+    }
+
+    fn forget_all(&self) {
+        self.front.forget_all();
+    }
+
+    fn sweep(&self, idle: Duration, budget: usize) -> Swept {
+        let swept = self.front.sweep(idle, budget);
+        Swept {
+            seen: swept.seen,
+            idle: swept.idle,
+            forgotten: swept.forgotten,
+            corrected: swept.corrected,
+            round: swept.round,
+        }
+    }
+
+    fn reset(&self, slot: Slot, budget: usize) -> usize {
+        self.front.reset(slot.0, budget)
+    }
+
+    fn disown(&self, slot: Slot, owned: &Owned, settled: Duration) -> usize {
+        self.front.disown(slot.0, settled, &mut |client, listener| owned.has(*client, *listener))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.front.counters()
+    }
+
+    fn told(&self, patience: Duration, take: &mut dyn FnMut(Repeated)) -> io::Result<()> {
+        let now_ns = handoff::now_ns();
+        let mut ours = |told: handoff::Repeated| {
+            take(Repeated {
+                client: told.client,
+                listener: told.vip,
+                slot: told.slot.map(Slot),
+                target: TargetId(told.target),
+                class: Class(told.class),
+                wheel: told.wheel,
+                first: told.holder.is_none(),
+                moved: told.holder.is_some() && told.holder != told.slot,
+                ago: Duration::from_nanos(now_ns.saturating_sub(told.at_ns)),
+            });
+        };
+        self.front.told(patience, &mut ours).map_err(system)
+    }
+}

@@ -1,0 +1,116 @@
+//! The thread that keeps the kernel's tables true: states of servers, connections of servers that
+//! are down, connections that nobody uses any more.
+//!
+//! Bounded work at each turn, so that a table of a million connections delays nothing; the sweep
+//! goes round in a few turns and then rests until the next is due.
+
+use super::bridge::Bridge;
+use super::fabric::{Owned, RowState, Slot};
+use super::seen::Seen;
+use distributor::Shared;
+use policy::{Cluster, ServerId, State};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Between two turns when nothing happens.
+const TURN: Duration = Duration::from_millis(250);
+/// Connections looked at in a turn.
+const SWEEP_BUDGET: usize = 16_384;
+/// Connections reset in a step, between which other work has its turn.
+const RESET_BUDGET: usize = 4_096;
+/// A connection younger than this may not have reached its server when the agent looked.
+const SETTLED: Duration = Duration::from_secs(5);
+
+/// What the keeper is told.
+#[derive(Debug)]
+pub(super) enum Notice {
+    /// Servers have changed.
+    Servers,
+    /// What the agent of a server says that it has.
+    Owned(ServerId, Owned),
+}
+
+/// Keeps the tables.
+pub(super) struct Keeper {
+    pub(super) shared: Arc<Shared>,
+    pub(super) bridge: Arc<Bridge>,
+    pub(super) seen: Arc<Seen>,
+    /// How long a connection may be silent.
+    pub(super) idle: Duration,
+}
+
+impl Keeper {
+    /// Works until nobody can send notices any more.
+    pub(super) fn run(&self, notices: &Receiver<Notice>) {
+        loop {
+            let busy = self.turn();
+            let patience = if busy { Duration::ZERO } else { TURN };
+            match notices.recv_timeout(patience) {
+                Ok(Notice::Owned(server, owned)) => self.reconcile(server, &owned),
+                Ok(Notice::Servers) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// One turn. Whether another one is due at once.
+    pub(super) fn turn(&self) -> bool {
+        self.align();
+        let more = self.reset_down();
+        let swept = self.bridge.fabric().sweep(self.idle, SWEEP_BUDGET);
+        self.seen.idle.add(swept.idle);
+        self.seen.forgotten.add(swept.forgotten);
+        self.seen.corrected.add(swept.corrected);
+        more
+    }
+
+    /// Brings rows in line with the cluster.
+    fn align(&self) {
+        let states = states(self.shared.ask.books().desk().cluster());
+        self.bridge.align(|id| states.get(id.index()).copied().flatten());
+    }
+
+    /// Resets connections of servers that are down, some of each. Whether there are more.
+    fn reset_down(&self) -> bool {
+        let down: Vec<Slot> = {
+            let tables = self.bridge.tables();
+            let entries = tables.roster.entries();
+            let down = entries.filter(|(_, entry)| entry.row.state == RowState::Down);
+            down.map(|(slot, _)| slot).collect()
+        };
+        let mut more = false;
+        for slot in down.into_iter().filter(|slot| self.bridge.fabric().book(*slot).open > 0) {
+            let count = self.bridge.fabric().reset(slot, RESET_BUDGET);
+            self.seen.reset.add(count);
+            more |= count == RESET_BUDGET;
+        }
+        more
+    }
+
+    /// Forgets connections that are open here and that the server does not have.
+    fn reconcile(&self, server: ServerId, owned: &Owned) {
+        let slot = self.bridge.tables().roster.slot(server);
+        if let Some(slot) = slot {
+            self.seen.disowned.add(self.bridge.fabric().disown(slot, owned, SETTLED));
+        }
+    }
+}
+
+/// What each server may be given, by slot of the cluster.
+fn states(cluster: &Cluster) -> Vec<Option<RowState>> {
+    let mut states = Vec::new();
+    for server in cluster.servers().filter(|server| server.state != State::Left) {
+        if states.len() <= server.id.index() {
+            states.resize(server.id.index() + 1, None);
+        }
+        // Who is ejected or drains keeps what it has; who is down has lost it.
+        let state = match server.state {
+            _ if cluster.is_usable(server.id) => RowState::Up,
+            State::Down => RowState::Down,
+            _ => RowState::Draining,
+        };
+        states[server.id.index()] = Some(state);
+    }
+    states
+}

@@ -1,0 +1,233 @@
+//! ONE WAY in the switch: what the kernel asks, what it may repeat, and what became of it.
+//!
+//! The kernel's side ([`Fabric`]) answers SYNs, hands connections over and counts them. Here is what
+//! it cannot do by itself: `asking` answers its questions by the rules and the one policy, `bridge`
+//! tells it what it may repeat, `roster` keeps servers and slots together over restarts, `keeper`
+//! looks after the tables, `agents` hears the servers, `telling` writes down what the kernel did
+//! alone. Nothing here knows eBPF but `front`, which is there with feature `oneway`.
+
+mod agents;
+mod asking;
+mod bridge;
+pub mod fabric;
+#[cfg(feature = "oneway")]
+mod front;
+mod keeper;
+mod promises;
+mod reading;
+mod reason;
+mod roster;
+mod seen;
+mod telling;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use fabric::Fabric;
+pub use reason::Local;
+
+use crate::config::ready::{self, Config, Delivery};
+use agents::Agents;
+use anyhow::{Context, Result};
+use asking::Asking;
+use bridge::Bridge;
+use distributor::{Shared, say};
+use keeper::{Keeper, Notice};
+use policy::ServerId;
+use roster::Wanted;
+use seen::Seen;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Notices on their way to the keeper.
+const NOTICES_MAX: usize = 64;
+
+/// One-way delivery of a running switch.
+pub struct Oneway {
+    shared: Arc<Shared>,
+    bridge: Arc<Bridge>,
+    seen: Arc<Seen>,
+    agents: Arc<Agents>,
+    period: Duration,
+    idle: Duration,
+    threads: Mutex<Threads>,
+}
+
+/// What runs, and how it is told to end.
+#[derive(Default)]
+struct Threads {
+    stop: Arc<AtomicBool>,
+    notices: Option<SyncSender<Notice>>,
+    silence: Option<watch::Sender<bool>>,
+    running: Vec<JoinHandle<()>>,
+}
+
+/// Opens the kernel's side, if any listener hands connections over. `None`: none does.
+///
+/// # Errors
+/// One sentence for the operator: what the machine lacks.
+pub fn open(config: &Config, shared: &Arc<Shared>) -> Result<Option<Arc<Oneway>>> {
+    if !is_wanted(config) {
+        return Ok(None);
+    }
+    // The configuration was refused otherwise.
+    let settings = config.oneway.as_ref().context("one-way delivery needs [oneway]")?;
+    let fabric = open_fabric(settings, config, shared)?;
+    Ok(Some(Arc::new(Oneway::new(fabric, settings, Arc::clone(shared)))))
+}
+
+/// Whether any listener hands connections over.
+pub fn is_wanted(config: &Config) -> bool {
+    config.listeners.iter().any(|listener| listener.delivery.one_way())
+}
+
+#[cfg(feature = "oneway")]
+fn open_fabric(
+    settings: &ready::Oneway,
+    config: &Config,
+    shared: &Shared,
+) -> Result<Arc<dyn Fabric>> {
+    front::open(settings, config.log.access.is_some(), shared.clock)
+}
+
+#[cfg(not(feature = "oneway"))]
+fn open_fabric(_: &ready::Oneway, _: &Config, _: &Shared) -> Result<Arc<dyn Fabric>> {
+    anyhow::bail!("this baton was built without one-way delivery")
+}
+
+impl Oneway {
+    /// Over this kernel's side, which may have connections of a process before. Nothing runs yet.
+    pub fn new(fabric: Arc<dyn Fabric>, settings: &ready::Oneway, shared: Arc<Shared>) -> Self {
+        let targets_max = usize::try_from(settings.memos_max).unwrap_or(usize::MAX);
+        Self {
+            bridge: Arc::new(Bridge::new(fabric, targets_max)),
+            seen: Arc::default(),
+            agents: Arc::default(),
+            period: settings.agent_period,
+            idle: settings.idle,
+            threads: Mutex::default(),
+            shared,
+        }
+    }
+
+    /// Gives a server its place in the kernel's tables. Called when it joins, the desk's lock held:
+    /// before anybody can be told of it.
+    pub fn place(&self, id: ServerId, server: &ready::Server, address: SocketAddr) {
+        let agent = server.agent.as_deref().and_then(|agent| agent.rsplit_once(':'));
+        let agent_port = agent.and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
+        let wanted = Wanted { id, name: &server.name, address, agent_port };
+        if !self.bridge.place(&wanted) {
+            say(format_args!(
+                "one way: server {} gets no connections handed over: there is no way to {address}, \
+                 or no slot is left",
+                server.name
+            ));
+        }
+    }
+
+    /// Takes over listeners and agents of a configuration in force.
+    ///
+    /// # Errors
+    /// One sentence for the operator.
+    pub fn apply(&self, config: &Config) -> Result<()> {
+        let fabric = self.bridge.fabric();
+        let mut wanted: BTreeMap<SocketAddr, Delivery> = BTreeMap::new();
+        for listener in config.listeners.iter().filter(|listener| listener.delivery.one_way()) {
+            wanted.extend(listener.addresses.iter().map(|at| (*at, listener.delivery)));
+        }
+        for gone in fabric.listening().into_iter().filter(|at| !wanted.contains_key(at)) {
+            fabric.listen(gone, None).with_context(|| format!("cannot give {gone} up"))?;
+        }
+        for (address, delivery) in wanted {
+            fabric
+                .listen(address, Some(delivery))
+                .with_context(|| format!("cannot take the connections of {address}"))?;
+        }
+        let live = self.shared.live.load();
+        let agent = |server: &ready::Server| {
+            let same = |backend: &&Arc<distributor::Backend>| *backend.name == *server.name;
+            let backend = live.backends.iter().flatten().find(same)?;
+            Some((backend.id, server.agent.clone()?))
+        };
+        self.agents.set(config.servers.iter().filter_map(agent));
+        Ok(())
+    }
+
+    /// Connects the desk and starts the threads.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(self: &Arc<Self>) -> Result<()> {
+        self.shared.ask.set_kernel(Some(Arc::clone(&self.bridge) as _));
+        self.keeper().turn();
+        let (notices, noticed) = sync_channel(NOTICES_MAX);
+        let (silence, silent) = watch::channel(false);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut running = Vec::new();
+        let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            running.push(thread.spawn(work).with_context(|| format!("cannot start {name}"))?);
+            Ok(())
+        };
+        let (asking, ended) = (self.asking(), Arc::clone(&stop));
+        spawn("baton-asking", Box::new(move || asking.run(&ended)))?;
+        let (shared, bridge, ended) =
+            (Arc::clone(&self.shared), Arc::clone(&self.bridge), Arc::clone(&stop));
+        spawn("baton-telling", Box::new(move || telling::run(&shared, &bridge, &ended)))?;
+        let keeper = self.keeper();
+        spawn("baton-keeper", Box::new(move || keeper.run(&noticed)))?;
+        let (agents, shared, period) =
+            (Arc::clone(&self.agents), Arc::clone(&self.shared), self.period);
+        let owned = notices.clone();
+        spawn("baton-agents", Box::new(move || agents.run(&shared, period, &owned, silent)))?;
+        let (notices, silence) = (Some(notices), Some(silence));
+        *self.threads() = Threads { stop, notices, silence, running };
+        Ok(())
+    }
+
+    /// Servers have changed: the kernel's rows follow soon.
+    pub fn refresh(&self) {
+        if let Some(notices) = &self.threads().notices {
+            // A keeper with that many notices looks at the servers anyway.
+            let _busy = notices.try_send(Notice::Servers);
+        }
+    }
+
+    /// Takes nothing new and ends the threads. Connections that were handed over go on.
+    pub fn stop(&self) {
+        for address in self.bridge.fabric().listening() {
+            if let Err(error) = self.bridge.fabric().listen(address, None) {
+                say(format_args!("one way: {address} is still taken: {error}"));
+            }
+        }
+        self.shared.ask.set_kernel(None);
+        let threads = std::mem::take(&mut *self.threads());
+        threads.stop.store(true, Ordering::Relaxed);
+        drop((threads.notices, threads.silence));
+        for thread in threads.running {
+            if thread.join().is_err() {
+                say("one way: a thread did not end well");
+            }
+        }
+    }
+
+    fn asking(&self) -> Asking {
+        let (shared, bridge) = (Arc::clone(&self.shared), Arc::clone(&self.bridge));
+        Asking { shared, bridge, seen: Arc::clone(&self.seen) }
+    }
+
+    fn keeper(&self) -> Keeper {
+        let (shared, bridge) = (Arc::clone(&self.shared), Arc::clone(&self.bridge));
+        Keeper { shared, bridge, seen: Arc::clone(&self.seen), idle: self.idle }
+    }
+
+    fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
