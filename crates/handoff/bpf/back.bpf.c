@@ -121,8 +121,15 @@ static __always_inline int take_over(struct __sk_buff *skb, struct letter *lette
 	o.mss = bpf_ntohs(e->mss);
 	o.wscale = e->wscale;
 	o.sack = !!(e->flags & OPT_SACK);
-	__u16 port = e->flags & OPT_AGENT ? listener->agent_port : listener->server_port;
-	switch (adopt(skb, p, &o, port)) {
+	__u32 for_agent = e->flags & OPT_AGENT;
+	enum adopted adopted =
+		adopt(skb, p, &o, for_agent ? listener->agent_port : listener->server_port);
+	if (for_agent && adopted == ADOPT_NO_LISTENER) {
+		/* Every server can answer every request; without the agent it answers all of these. */
+		count(COUNT_AGENT_GONE);
+		adopted = adopt(skb, p, &o, listener->server_port);
+	}
+	switch (adopted) {
 	case ADOPT_NO_LISTENER:
 		return drop(COUNT_NO_LISTENER);
 	case ADOPT_REFUSED:
@@ -231,11 +238,14 @@ static __always_inline int tagged(struct __sk_buff *skb, struct letter *letter,
 				  const struct listener *listener)
 {
 	struct packet *p = &letter->inner;
-	struct tag_key key = { .flow = p->key };
-	__u32 server = bpf_ntohs(letter->envelope.server);
+	struct tag_key key = { .flow = p->key, .seq = p->seq };
+	__u32 server = bpf_ntohl(letter->envelope.server);
+	struct standing standing;
 
-	key.offset = p->seq - bpf_ntohl(letter->envelope.connection);
-	if (p->seq == bpf_ntohl(letter->envelope.seq))
+	look(skb, p, &standing);
+	/* Of a request that came before, the relay has taken the tag: nobody would take another. */
+	if (p->seq == bpf_ntohl(letter->envelope.seq) && standing.found == FOUND_LIVE &&
+	    !before(p->seq, standing.rcv_nxt))
 		bpf_map_update_elem(&tags, &key, &server, BPF_ANY);
 	count(COUNT_TAGGED);
 	return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p, listener);

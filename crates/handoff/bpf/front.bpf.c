@@ -68,7 +68,7 @@ static __always_inline void close_flow(struct flow *flow)
 }
 
 static __always_inline void fill_envelope(struct envelope *e, const struct flow *flow,
-					  const struct packet *p, __u8 kind)
+					  const struct packet *p, __u8 kind, __u32 server)
 {
 	e->magic = bpf_htons(ENVELOPE_MAGIC);
 	e->version = ENVELOPE_VERSION;
@@ -78,7 +78,7 @@ static __always_inline void fill_envelope(struct envelope *e, const struct flow 
 	e->mss = bpf_htons(flow->mss);
 	e->wscale = flow->wscale;
 	e->flags = flow->options;
-	e->server = bpf_htons(flow->decided);
+	e->server = bpf_htonl(server);
 	envelope_seal(&p->key, e);
 }
 
@@ -87,7 +87,21 @@ static __noinline int send_letter(struct __sk_buff *skb, const struct packet *p,
 {
 	struct envelope e = {};
 
-	fill_envelope(&e, flow, p, kind);
+	fill_envelope(&e, flow, p, kind, 0);
+	if (envelop(skb, to, p, &e))
+		return drop(COUNT_MALFORMED);
+	return bpf_redirect_neigh(to->ifindex, NULL, 0, 0);
+}
+
+/* To the holder's relay, with the name of the server that has the target. */
+static __noinline int send_tagged(struct __sk_buff *skb, const struct packet *p,
+				  const struct flow *flow, const struct server *to,
+				  const struct server *target)
+{
+	struct envelope e = {};
+
+	count(COUNT_TAGGED);
+	fill_envelope(&e, flow, p, KIND_TAGGED, (__u32)target->name);
 	if (envelop(skb, to, p, &e))
 		return drop(COUNT_MALFORMED);
 	return bpf_redirect_neigh(to->ifindex, NULL, 0, 0);
@@ -300,15 +314,15 @@ static __noinline int deliver(struct __sk_buff *skb, struct passage *t, struct f
 
 	if (slot == flow->holder)
 		return send_plain(skb, &t->p, flow, holder);
-	if (flow->delivery == DELIVERY_FORWARD) {
-		if (slot == RELAY)
-			return send_plain(skb, &t->p, flow, holder);
-		count(COUNT_TAGGED);
-		return send_letter(skb, &t->p, flow, holder, KIND_TAGGED);
-	}
 	other = bpf_map_lookup_elem(&servers, &slot);
 	if (slot != RELAY && (!other || other->state != SERVER_UP))
 		return send_plain(skb, &t->p, flow, holder);
+	if (flow->delivery == DELIVERY_FORWARD) {
+		/* A verdict for the relay means a relay, and it is at one. */
+		if (!other)
+			return send_plain(skb, &t->p, flow, holder);
+		return send_tagged(skb, &t->p, flow, holder, other);
+	}
 	count(COUNT_QUERIED);
 	return send_letter(skb, &t->p, flow, holder, KIND_QUERY);
 }
@@ -429,7 +443,7 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 		t->p = letter->inner;
 		return reset_client(skb, t, flow);
 	}
-	fill_envelope(&e, flow, &t->p, KIND_HANDOFF);
+	fill_envelope(&e, flow, &t->p, KIND_HANDOFF, 0);
 	if (address_anew(skb, server, letter, &e))
 		/* The client sends it again, and then it goes there from the beginning. */
 		return drop(COUNT_MALFORMED);
@@ -502,6 +516,14 @@ int front_ingress(struct __sk_buff *skb)
 		bpf_skb_change_type(skb, 0 /* PACKET_HOST */);
 		return relay_here(skb, t, flow);
 	}
+	if (t->delivery == DELIVERY_RELAY && (!flow || t->p.flags & SYN)) {
+		/* Given up: what was handed over keeps its way, all else is the stack's. */
+		if (flow) {
+			close_flow(flow);
+			bpf_map_delete_elem(&flows, &t->p.key);
+		}
+		return PASS;
+	}
 	if (t->p.flags & SYN) {
 		if (t->p.flags & (ACK | RST | FIN))
 			return drop(COUNT_MALFORMED);
@@ -513,3 +535,5 @@ int front_ingress(struct __sk_buff *skb)
 		return stranger(skb, t);
 	return acquaintance(skb, t, flow);
 }
+
+#include "early.h"

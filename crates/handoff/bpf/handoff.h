@@ -39,7 +39,7 @@ enum kind {
 	KIND_HANDOFF = 1,	/* create the socket from this segment */
 	KIND_QUERY = 2,		/* release the connection if it is at rest; otherwise deliver this */
 	KIND_RELEASED = 3,	/* back to the front-end: it was at rest and the socket is gone */
-	KIND_TAGGED = 4,	/* the request in this segment is for the server in `server` */
+	KIND_TAGGED = 4,	/* the request in this segment is for the server named in `server` */
 };
 
 /* Bits of envelope.flags and flow.options. */
@@ -59,8 +59,8 @@ struct envelope {
 	__u16 mss;
 	__u8 wscale;
 	__u8 flags;
-	__u16 server;		/* TAGGED: slot of the server that holds the target */
-	__u16 reserved;
+	__u32 server;		/* TAGGED: who holds the target; low half of the hash of its name, for
+				 * slots are each front-end's own */
 	__u32 mac_high;
 	__u32 mac_low;
 };
@@ -222,7 +222,7 @@ enum phase {
 
 struct tag_key {
 	struct flow_key flow;
-	__u32 offset;		/* of the request in the client's stream */
+	__u32 seq;		/* of the request's first byte */
 };
 
 /* Counters: the names in src/layout.rs are these, in lower case. */
@@ -268,6 +268,7 @@ enum count {
 	COUNT_RESET_GONE,	/* the server has closed it: the stack resets the client */
 	COUNT_UNSURE,		/* connections whose messages could not be followed */
 	COUNT_LATE_MARK,	/* marked, but not the segment it is for */
+	COUNT_AGENT_GONE,	/* for the agent's relay, which is not there: the server itself has it */
 	COUNT_END,
 };
 

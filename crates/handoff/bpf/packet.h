@@ -126,33 +126,33 @@ struct options {
 /* Of more kinds than there are, and enough padding between them. */
 #define OPTIONS_STEPS 24
 
-/* Reads the options of the TCP header; what is malformed ends the reading. */
-__noinline int parse_options(struct __sk_buff *skb, const struct packet *p, struct options *o)
-{
-	__u8 raw[OPTIONS_MAX + 12] = {};
-	__u32 bytes, at = 0;
+/* The options of a TCP header as they are, and room to read beyond their end. */
+struct raw_options {
+	__u8 bytes[OPTIONS_MAX + 12];
+	__u32 length;
+};
 
-	if (!p || !o)
+/* Reads the options; what is malformed ends the reading. */
+__noinline int read_options(const struct raw_options *raw, struct options *o)
+{
+	__u32 at = 0;
+
+	if (!raw || !o)
 		return 0;
-	bytes = p->payload - p->l4 - sizeof(struct tcphdr);
 	o->mss = 536;
 	o->wscale = WSCALE_NONE;
-	if (bytes == 0 || bytes > OPTIONS_MAX)
-		return 0;
-	if (bpf_skb_load_bytes(skb, p->l4 + sizeof(struct tcphdr), raw, bytes))
-		return 0;
 	for (int step = 0; step < OPTIONS_STEPS; step++) {
-		if (at >= bytes || at >= OPTIONS_MAX)
+		if (at >= raw->length || at >= OPTIONS_MAX)
 			return 0;
-		__u8 kind = raw[at];
+		__u8 kind = raw->bytes[at];
 		if (kind == 0)
 			return 0;
 		if (kind == 1) {
 			at++;
 			continue;
 		}
-		__u8 *body = raw + at + 2;
-		__u8 size = raw[at + 1];
+		const __u8 *body = raw->bytes + at + 2;
+		__u8 size = raw->bytes[at + 1];
 		if (kind == 2 && size == 4) {
 			o->mss = body[0] << 8 | body[1];
 		} else if (kind == 3 && size == 3) {
@@ -170,6 +170,20 @@ __noinline int parse_options(struct __sk_buff *skb, const struct packet *p, stru
 		at += size;
 	}
 	return 0;
+}
+
+/* Reads the options of the segment. */
+static __noinline int parse_options(struct __sk_buff *skb, const struct packet *p,
+				    struct options *o)
+{
+	struct raw_options raw = {};
+	__u32 bytes = p->payload - p->l4 - sizeof(struct tcphdr);
+
+	raw.length = bytes;
+	if (bytes == 0 || bytes > OPTIONS_MAX ||
+	    bpf_skb_load_bytes(skb, p->l4 + sizeof(struct tcphdr), raw.bytes, bytes))
+		raw.length = 0;
+	return read_options(&raw, o);
 }
 
 #endif

@@ -152,12 +152,23 @@ impl Back {
         list
     }
 
-    /// For which slot the front-end marked the request that begins `offset` bytes into the client's
-    /// stream; taken out of the table. `None`: it was not marked, the holder serves it.
-    pub fn tag(&self, client: SocketAddr, vip: SocketAddr, offset: u32) -> Option<u16> {
-        let key = TagKey { flow: FlowKey::new(client, vip), offset };
+    /// The sequence number of the first byte of a client's stream. `None`: the connection was not
+    /// taken over here.
+    pub fn first(&self, client: SocketAddr, vip: SocketAddr) -> Option<u32> {
+        let key = FlowKey::new(client, vip);
+        let map = self.loaded.map("owned_flows");
+        let bytes = map.lookup(bytemuck::bytes_of(&key), MapFlags::ANY).ok()??;
+        let owned: Owned = bytemuck::try_pod_read_unaligned(&bytes).ok()?;
+        (owned.released == 0).then_some(owned.connection)
+    }
+
+    /// For which server ([`crate::tag_of`] its name) the front-end marked the request whose first
+    /// byte has this sequence number; taken out of the table. `None`: it was not marked, the holder
+    /// serves it.
+    pub fn tag(&self, client: SocketAddr, vip: SocketAddr, seq: u32) -> Option<u32> {
+        let key = TagKey { flow: FlowKey::new(client, vip), seq };
         let value = self.loaded.map("tags").lookup_and_delete(bytemuck::bytes_of(&key)).ok()??;
-        u16::try_from(u32::from_ne_bytes(value.get(..4)?.try_into().ok()?)).ok()
+        Some(u32::from_ne_bytes(value.get(..4)?.try_into().ok()?))
     }
 
     /// What the programs counted since their maps were made, by name, in the order of

@@ -193,7 +193,7 @@ pub(crate) struct Owned {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(crate) struct TagKey {
     pub(crate) flow: FlowKey,
-    pub(crate) offset: u32,
+    pub(crate) seq: u32,
 }
 
 /// `struct site`.
@@ -265,6 +265,7 @@ pub const COUNTS: &[&str] = &[
     "reset_gone",
     "unsure",
     "late_mark",
+    "agent_gone",
 ];
 
 #[cfg(test)]

@@ -152,6 +152,11 @@ pub(crate) fn unmapped(address: [u8; 16]) -> IpAddr {
     IpAddr::from(address).to_canonical()
 }
 
+/// What stands for a server in the tags of requests: the low half of [`Row::name`].
+pub fn tag_of(name: u64) -> u32 {
+    u32::try_from(name & u64::from(u32::MAX)).expect("it was cut to 32 bits")
+}
+
 /// CLOCK_MONOTONIC in nanoseconds: the clock of the programs.
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -2,7 +2,7 @@
 
 use libbpf_rs::{
     MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, TC_EGRESS, TC_INGRESS, TcHook,
-    TcHookBuilder,
+    TcHookBuilder, Xdp, XdpFlags,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -134,12 +134,24 @@ impl Loaded {
         self.maps.get(name).expect("the program has the maps that this crate names")
     }
 
+    /// Attaches a program to the driver of an interface, in the place of one that was there.
+    pub(crate) fn attach_early(&self, program: &str, interface: &str) -> Result<(), Error> {
+        let program = self.program(program);
+        Xdp::new(program.as_fd())
+            .attach(index_of(interface)?, XdpFlags::DRV_MODE)
+            .map_err(|cause| Error::bpf(format!("no XDP on the interface {interface}"), &cause))
+    }
+
+    fn program(&self, name: &str) -> libbpf_rs::Program<'_> {
+        self.object
+            .progs()
+            .find(|found| found.name() == OsStr::new(name))
+            .expect("the object has the programs that this crate names")
+    }
+
     /// Attaches a program to an interface, in the place of one that was attached before.
     pub(crate) fn attach(&self, program: &str, interface: &str, way: Way) -> Result<(), Error> {
-        let mut programs = self.object.progs();
-        let program = programs
-            .find(|found| found.name() == OsStr::new(program))
-            .expect("the object has the programs that this crate names");
+        let program = self.program(program);
         let mut hook = hook(program.as_fd(), index_of(interface)?, way);
         let trouble =
             |cause| Error::bpf(format!("cannot attach to the interface {interface}"), &cause);
@@ -191,16 +203,22 @@ fn hook(program: std::os::fd::BorrowedFd<'_>, index: i32, way: Way) -> TcHook {
 
 /// Takes our filters off an interface; none there is no error.
 pub(crate) fn detach(interface: &str) -> Result<(), Error> {
+    let nothing = nothing()?;
+    let _gone = Xdp::new(nothing.as_fd()).detach(index_of(interface)?, XdpFlags::DRV_MODE);
     detach_from(interface, Way::In)?;
     detach_from(interface, Way::Out)
+}
+
+/// In the place of a program where it does not matter which.
+fn nothing() -> Result<std::fs::File, Error> {
+    std::fs::File::open("/dev/null").map_err(|cause| Error::system("cannot open /dev/null", cause))
 }
 
 /// Takes the filter of one way off an interface; none there is no error.
 pub(crate) fn detach_from(interface: &str, way: Way) -> Result<(), Error> {
     let index = index_of(interface)?;
-    // Which program it is does not matter: its place among the filters says what is meant.
-    let nothing = std::fs::File::open("/dev/null")
-        .map_err(|cause| Error::system("cannot open /dev/null", cause))?;
+    // Its place among the filters says which one is meant.
+    let nothing = nothing()?;
     let _gone = hook(nothing.as_fd(), index, way).detach();
     Ok(())
 }

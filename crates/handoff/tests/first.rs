@@ -63,3 +63,32 @@ fn requests_of_one_connection_are_answered_by_the_servers_they_are_for() {
             .unwrap_or_else(|_| panic!("{vip}: {}", one_way.counts()));
     }
 }
+
+#[test]
+fn the_driver_answers_syns_where_it_can() {
+    if !site::is_possible() {
+        return;
+    }
+    let plan = Plan::new(1);
+    let path = plan.files[1].path.clone();
+    let one_way = OneWay::up(&plan, Delivery::Handoff, |_| Verdict::Server(0));
+    let early = |interface: &str| one_way.front.attach_early(interface).unwrap();
+    one_way.bed.enter(Host::Front, || early(one_way.bed.interface())).unwrap();
+    // A virtual Ethernet takes what its peer sends that way only if it has a program as well.
+    one_way.bed.enter(Host::Wire, || early("front")).unwrap();
+    for vip in one_way.bed.vip().each() {
+        let work = || {
+            let at = SocketAddr::new(vip, 80);
+            let mut stream = TcpStream::connect_timeout(&at, site::PATIENCE).unwrap();
+            stream.set_read_timeout(Some(site::PATIENCE)).unwrap();
+            let (server, body) = get(&mut stream, &path);
+            assert_eq!(server, "server1");
+            assert!(testbed::content::verify(&path, 0, &body));
+        };
+        one_way
+            .bed
+            .enter(Host::Client, || std::panic::catch_unwind(work))
+            .unwrap()
+            .unwrap_or_else(|_| panic!("{vip}: {}", one_way.counts()));
+    }
+}
