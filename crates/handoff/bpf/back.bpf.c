@@ -269,6 +269,8 @@ static __always_inline int letter_came(struct __sk_buff *skb, const struct packe
 	listener = listener_of(&letter.inner.key);
 	if (!listener)
 		return drop(COUNT_NO_LISTENER);
+	if (is_icmp(&letter.inner))
+		return take_out(skb, &letter) ? TC_ACT_SHOT : TC_ACT_OK;
 	switch (letter.envelope.kind) {
 	case KIND_PLAIN:
 		return take_out(skb, &letter) ? TC_ACT_SHOT :

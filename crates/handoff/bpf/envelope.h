@@ -87,8 +87,10 @@ static __always_inline enum opened open_letter(struct __sk_buff *skb,
 	if (e->magic != bpf_htons(ENVELOPE_MAGIC) || e->version != ENVELOPE_VERSION)
 		return OPENED_MALFORMED;
 	__u32 bytes = parse_ip(skb, &letter->inner, letter->at + sizeof(*e));
-	if (!bytes || letter->inner.protocol != IPPROTO_TCP ||
-	    parse_tcp(skb, &letter->inner, bytes))
+	if (!bytes)
+		return OPENED_MALFORMED;
+	if (is_icmp(&letter->inner) ? parse_too_large(skb, &letter->inner) :
+	    letter->inner.protocol != IPPROTO_TCP || parse_tcp(skb, &letter->inner, bytes))
 		return OPENED_MALFORMED;
 	return envelope_sealed(&letter->inner.key, e) ? OPENED : OPENED_FORGED;
 }

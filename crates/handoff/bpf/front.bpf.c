@@ -468,6 +468,25 @@ static __always_inline int letter_came(struct __sk_buff *skb, struct passage *t)
 	return released(skb, t, letter);
 }
 
+/* A reply was too large for some router: its server has to know. */
+static __always_inline int too_large(struct __sk_buff *skb, struct passage *t)
+{
+	struct server *holder;
+	struct flow *flow;
+	__u32 slot;
+
+	if (parse_too_large(skb, &t->p))
+		return PASS;
+	flow = bpf_map_lookup_elem(&flows, &t->p.key);
+	if (!flow)
+		return PASS;
+	slot = flow->holder;
+	holder = bpf_map_lookup_elem(&servers, &slot);
+	if (!holder || holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
+		return PASS;
+	return send_plain(skb, &t->p, flow, holder);
+}
+
 /* What user space wrote where the addresses of the frame were. */
 static __always_inline int read_note(struct __sk_buff *skb, struct passage *t)
 {
@@ -501,6 +520,8 @@ int front_ingress(struct __sk_buff *skb)
 		return PASS;
 	if (is_letter(skb, &t->p))
 		return letter_came(skb, t);
+	if (is_icmp(&t->p))
+		return too_large(skb, t);
 	if (t->p.protocol != IPPROTO_TCP || parse_tcp(skb, &t->p, bytes))
 		return PASS;
 	listener = listener_of(&t->p.key);

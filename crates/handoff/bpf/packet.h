@@ -112,6 +112,57 @@ static __always_inline int parse_tcp(struct __sk_buff *skb, struct packet *p, __
 	return 0;
 }
 
+/* A router says that a reply was too large for its way (RFC 1191, RFC 8201): to the VIP, which here
+ * is the front-end, but it is the holder of the connection that has to hear it. */
+#define ICMP_UNREACHABLE 3
+#define ICMP_TOO_LARGE 4
+#define ICMP6_TOO_LARGE 2
+
+/* Reads such a message; the key is that of the connection whose reply is quoted in it. */
+static __always_inline int parse_too_large(struct __sk_buff *skb, struct packet *p)
+{
+	struct {
+		__u8 type, code;
+		__u16 sum;
+		__u32 mtu;
+	} icmp;
+	__u32 quoted = p->l4 + sizeof(icmp);
+	__u16 ports[2];
+
+	if (bpf_skb_load_bytes(skb, p->l4, &icmp, sizeof(icmp)))
+		return -1;
+	if (p->v6) {
+		struct ipv6hdr ip;
+		if (icmp.type != ICMP6_TOO_LARGE || bpf_skb_load_bytes(skb, quoted, &ip, sizeof(ip)) ||
+		    ip.nexthdr != IPPROTO_TCP)
+			return -1;
+		__builtin_memcpy(p->key.vip, &ip.saddr, 16);
+		__builtin_memcpy(p->key.client, &ip.daddr, 16);
+		quoted += sizeof(ip);
+	} else {
+		struct iphdr ip;
+		if (icmp.type != ICMP_UNREACHABLE || icmp.code != ICMP_TOO_LARGE ||
+		    bpf_skb_load_bytes(skb, quoted, &ip, sizeof(ip)) ||
+		    ip.protocol != IPPROTO_TCP || ip.ihl != 5)
+			return -1;
+		map_v4(p->key.vip, ip.saddr);
+		map_v4(p->key.client, ip.daddr);
+		quoted += sizeof(ip);
+	}
+	if (bpf_skb_load_bytes(skb, quoted, ports, sizeof(ports)))
+		return -1;
+	p->key.vip_port = ports[0];
+	p->key.client_port = ports[1];
+	p->seq = 0;
+	p->length = 0;
+	return 0;
+}
+
+static __always_inline int is_icmp(const struct packet *p)
+{
+	return p->protocol == (p->v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP);
+}
+
 /* What of a client's options matters to us. */
 struct options {
 	__u32 tsval;
