@@ -6,6 +6,7 @@ use crate::exchange::{After, Exchange};
 use crate::io::Socket;
 use crate::journal::Tally;
 use crate::shared::{Entrance, LOCAL_UNNOTED};
+use crate::told::Stream;
 use crate::watch::Watched;
 use crate::worker::{SCRATCH_BYTES, Worker};
 use core::future::poll_fn;
@@ -38,6 +39,8 @@ pub(crate) struct Client {
     pub(crate) holder: Option<ServerId>,
     /// Why it is relayed, where its listener hands connections over; else empty.
     pub(crate) local: &'static str,
+    /// Where its stream is, if somebody was told what its requests are for.
+    pub(crate) stream: Option<Stream>,
     /// Whether a request was served before.
     used: bool,
 }
@@ -58,9 +61,12 @@ pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance,
         true => worker.shared.locals.take(peer).unwrap_or(LOCAL_UNNOTED),
         false => "",
     };
+    let told = worker.shared.told.as_deref();
+    let stream = told.and_then(|told| Stream::begin(told, &socket, peer));
     let peer = peer.ip().to_canonical();
     let mut client = Client {
         socket,
+        stream,
         peer,
         peer_text: peer.to_string(),
         entrance: entrance.index,
@@ -113,6 +119,9 @@ impl Client {
         let began = !self.inbox.is_empty() || !self.used;
         self.watch.arm(if began { timeouts.head } else { timeouts.idle });
         let mut fresh = !self.inbox.is_empty();
+        if let Some(stream) = &mut self.stream {
+            stream.pipelined = fresh;
+        }
         poll_fn(|cx| {
             if core::mem::take(&mut fresh) {
                 // What came behind the last request may be the next one.
@@ -168,6 +177,9 @@ impl Client {
                 let rest = &bytes[head.head_bytes..];
                 let exchange = Exchange::begin(&head, self, worker, live);
                 self.keep(rest, worker);
+                if let Some(stream) = &mut self.stream {
+                    stream.advance(head.head_bytes as u64);
+                }
                 Some(Next::Exchange(Box::new(exchange)))
             }
             // A head limit above the buffer would wait for bytes that cannot be taken.

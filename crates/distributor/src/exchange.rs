@@ -85,8 +85,11 @@ impl Exchange {
         let id = identify(head, &live, worker);
         let mut out = worker.buffer();
         write_head(head, client, &live, id.as_ref(), &mut out);
-        let class = verdict.class;
-        let question = Request { at, target: verdict.target, class, holder: client.holder };
+        let (class, mut target) = (verdict.class, verdict.target);
+        if let (Some(told), Some(stream)) = (&worker.shared.told, &client.stream) {
+            target = told.target(&stream.found());
+        }
+        let question = Request { at, target, class, holder: client.holder };
         Self {
             question,
             method: head.method,
@@ -112,6 +115,9 @@ impl Exchange {
         let open = Open(worker);
         let after = self.serve(client, worker).await;
         client.watch.disarm();
+        if let Some(stream) = &mut client.stream {
+            stream.advance(self.tally.bytes_in);
+        }
         self.write_down(worker);
         drop(open);
         worker.recycle(core::mem::take(&mut self.head));

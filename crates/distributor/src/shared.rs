@@ -4,6 +4,7 @@ use crate::ask::Ask;
 use crate::counters::{Counters, EntranceCounters, PerWorker, RouteCounters, ServerCounters};
 use crate::journal::Journal;
 use crate::settings::Settings;
+use crate::told::Told;
 use arc_swap::ArcSwap;
 use policy::{Desk, Instant, ServerId};
 use rules::Rules;
@@ -30,6 +31,8 @@ pub struct Shared {
     pub stopping: AtomicBool,
     /// Why connections that could have been handed over are relayed.
     pub locals: Locals,
+    /// Who was told which server each request is for; `None`: that is for the policy to find out.
+    pub told: Option<Box<dyn Told>>,
     pub(crate) budget: Budget,
 }
 
@@ -140,6 +143,7 @@ impl Shared {
             open: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             locals: Locals::default(),
+            told: None,
             budget: Budget::full(),
         }
     }

@@ -19,6 +19,7 @@ mod server;
 mod stage;
 mod storms;
 mod timeouts;
+mod told;
 mod truncated;
 mod tunnel;
 mod uploads;

@@ -2,7 +2,9 @@
 
 use crate::peer::{Peer, STUCK};
 use distributor::counters::{Cause, Counter, Counters};
-use distributor::{Backend, Entrance, Listen, Live, PerWorker, Route, Settings, Shared, Team};
+use distributor::{
+    AsTold, Backend, Entrance, Listen, Live, PerWorker, Route, Settings, Shared, Team, Told,
+};
 use policy::{Cluster, Desk, Load, Params, ServerId, Spec, State};
 use rules::Rules;
 use std::net::SocketAddr;
@@ -18,6 +20,8 @@ pub struct Setup {
     pub defer: bool,
     /// Requests at once and in the queue, for each server; no limit if `None`.
     pub gate: Option<(u32, u32)>,
+    /// Who chooses the servers in the policy's place.
+    pub told: Option<Box<dyn Told>>,
 }
 
 impl Default for Setup {
@@ -28,6 +32,7 @@ impl Default for Setup {
             workers: 1,
             defer: true,
             gate: None,
+            told: None,
         }
     }
 }
@@ -49,7 +54,10 @@ impl Stage {
         let mut setup = Setup::default();
         change(&mut setup);
         let entry = policy::entry(setup.policy).unwrap();
-        let policy = (entry.build)(&Params::new(entry.params));
+        let policy = match setup.told {
+            Some(_) => Box::new(AsTold),
+            None => (entry.build)(&Params::new(entry.params)),
+        };
         let mut desk = Desk::new(policy, Cluster::new(0.0), 1);
         let backend = |(at, address): (usize, &SocketAddr)| {
             let name = format!("s{at}");
@@ -68,7 +76,9 @@ impl Stage {
             routes: vec![Arc::new(route)],
             backends,
         };
-        let shared = Arc::new(Shared::new(live, desk, setup.workers));
+        let mut shared = Shared::new(live, desk, setup.workers);
+        shared.told = setup.told;
+        let shared = Arc::new(shared);
         if let Some((limit, queue)) = setup.gate {
             let ids = (0..servers.len()).map(|at| ServerId(at as u16));
             ids.for_each(|id| shared.ask.set_gate(id, limit, queue));
