@@ -355,16 +355,18 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 	return deliver(skb, t, flow, holder, slot);
 }
 
-/* Forgets a flow whose port the client uses again; this segment begins the new one. */
+/* Whether the client uses the port again: this segment ends another handshake. With payload it begins
+ * the new connection, and the old one is forgotten; without, stranger() absorbs it. */
 static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 {
-	if (!(flow->resyn || flow->state == FLOW_CLOSING) || !t->p.length ||
-	    t->p.seq == flow->connection ||
-	    !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
+	if (!(flow->resyn || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
+	    t->p.flags & RST || !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
 		return 0;
-	close_flow(flow);
-	bpf_map_delete_elem(&flows, &t->p.key);
-	count(COUNT_REOPENED);
+	if (t->p.length) {
+		close_flow(flow);
+		bpf_map_delete_elem(&flows, &t->p.key);
+		count(COUNT_REOPENED);
+	}
 	return 1;
 }
 

@@ -4,11 +4,14 @@
 // Helpers are no tests in the eyes of clippy, and no test file uses all of them.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod client;
+
 use handoff::{Back, Delivery, Front, Limits, Question, Row, Site, State, Verdict};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testbed::{Host, Plan, TestBed, Variant};
 
 /// How long anything may take before a test has failed.
@@ -16,8 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A site whose connections are handed over. Dropping it takes everything down.
 pub struct OneWay {
-    asked: Option<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
+    asked: Option<Asked>,
     pub front: Arc<Front>,
     pub backs: Vec<Back>,
     pub bed: TestBed,
@@ -38,57 +40,10 @@ impl OneWay {
         decide: impl Fn(&Question) -> Verdict + Send + 'static,
     ) -> Self {
         let bed = TestBed::up(plan).unwrap();
-        let site = site(plan.variant);
-        let pins = bed.pins(Host::Front);
-        let interface = bed.interface();
-        let vips = bed.vip().at(80);
-        let rows: Vec<Row> = (1..=plan.servers)
-            .map(|number| Row {
-                address: (bed.server(number).v4, 80).into(),
-                name: number.into(),
-                state: State::Up,
-                agent_port: 0,
-            })
-            .collect();
-        let open = || {
-            let front = Front::open(&site, &Limits::default(), &pins).unwrap();
-            for vip in vips {
-                front.listen(vip, Some(delivery)).unwrap();
-            }
-            for (slot, row) in (0..).zip(&rows) {
-                front.set_row(slot, Some(row)).unwrap();
-            }
-            front.books().set_epoch(1);
-            front.attach(interface).unwrap();
-            front
-        };
-        let front = Arc::new(bed.enter(Host::Front, open).unwrap());
-        let back = |number| {
-            let host = Host::Server(number);
-            let pins = bed.pins(host);
-            bed.enter(host, || {
-                let back = Back::open(&site, &pins).unwrap();
-                for vip in vips {
-                    back.listen(vip, Some(delivery), 80, 80).unwrap();
-                }
-                back.attach(interface).unwrap();
-                back
-            })
-            .unwrap()
-        };
-        let backs = (1..=plan.servers).map(back).collect();
-        let stop = Arc::new(AtomicBool::new(false));
-        let asked = std::thread::spawn({
-            let (front, stop) = (Arc::clone(&front), Arc::clone(&stop));
-            move || {
-                while !stop.load(Ordering::Relaxed) {
-                    if let Some(question) = front.question(Duration::from_millis(20)).unwrap() {
-                        front.answer(&question, decide(&question)).unwrap();
-                    }
-                }
-            }
-        });
-        Self { asked: Some(asked), stop, front, backs, bed }
+        let front = Arc::new(open_front(&bed, delivery));
+        let backs = (1..=plan.servers).map(|number| open_back(&bed, number, delivery)).collect();
+        let asked = Asked::begin(Arc::clone(&front), decide);
+        Self { asked: Some(asked), front, backs, bed }
     }
 
     /// A counter of the front-end.
@@ -115,13 +70,151 @@ impl OneWay {
         }
         text
     }
+
+    /// Runs `work` among the clients; when it panics, what was counted is told.
+    pub fn client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let work = || panic::catch_unwind(AssertUnwindSafe(work));
+        self.bed.enter(Host::Client, work).unwrap().unwrap_or_else(|why| {
+            eprintln!("{}\n{}", self.counts(), self.table());
+            panic::resume_unwind(why)
+        })
+    }
+
+    /// Connections in the front-end's table, a few of them.
+    fn table(&self) -> String {
+        let flows = self.front.list(20);
+        flows.iter().map(|flow| format!("{flow:?}\n")).collect()
+    }
+
+    /// Connections that the books count now.
+    pub fn open(&self) -> u64 {
+        let slots = 0..self.bed.plan().servers;
+        slots.map(|slot| self.front.books().book(slot).open).sum()
+    }
+
+    /// After all clients have closed: every book is empty, and was opened as often as connections
+    /// were given to servers; once looked through, the table is empty too.
+    pub fn assert_settled(&self) {
+        let empty = || {
+            let slots = 0..self.bed.plan().servers;
+            slots.into_iter().all(|slot| self.front.books().book(slot).open == 0)
+        };
+        let settled = becomes(PATIENCE, empty);
+        let slots = 0..self.bed.plan().servers;
+        let books: Vec<_> = slots.map(|slot| self.front.books().book(slot)).collect();
+        let told = || format!("{books:?}\n{}\n{}", self.counts(), self.table());
+        assert!(settled, "{}", told());
+        let begun: u64 = books.iter().map(|book| book.begun).sum();
+        assert_eq!(begun, self.count("handed_over") + self.count("moved"), "{}", told());
+        assert!(self.front.list(usize::MAX).iter().all(|flow| !flow.open), "{}", told());
+        let gone = || {
+            self.front.sweep(Duration::ZERO, usize::MAX);
+            self.front.list(1).is_empty()
+        };
+        assert!(becomes(PATIENCE, gone), "{}", told());
+    }
 }
 
 impl Drop for OneWay {
     fn drop(&mut self) {
+        self.asked = None;
+    }
+}
+
+/// Opens the front-end's side, and attaches it, as a daemon does when it starts.
+pub fn open_front(bed: &TestBed, delivery: Delivery) -> Front {
+    let plan = bed.plan();
+    let row = |number| Row {
+        address: (bed.server(number).v4, 80).into(),
+        name: number.into(),
+        state: State::Up,
+        agent_port: 0,
+    };
+    let open = || {
+        let site = site(plan.variant);
+        let front = Front::open(&site, &Limits::default(), &bed.pins(Host::Front)).unwrap();
+        for vip in bed.vip().at(80) {
+            front.listen(vip, Some(delivery)).unwrap();
+        }
+        for number in 1..=plan.servers {
+            front.set_row(number - 1, Some(&row(number))).unwrap();
+        }
+        front.books().set_epoch(1);
+        front.attach(bed.interface()).unwrap();
+        front
+    };
+    bed.enter(Host::Front, open).unwrap()
+}
+
+/// Opens a server's side, and attaches it, as an agent does when it starts.
+pub fn open_back(bed: &TestBed, number: u16, delivery: Delivery) -> Back {
+    let host = Host::Server(number);
+    let open = || {
+        let back = Back::open(&site(bed.plan().variant), &bed.pins(host)).unwrap();
+        for vip in bed.vip().at(80) {
+            back.listen(vip, Some(delivery), 80, 80).unwrap();
+        }
+        back.attach(bed.interface()).unwrap();
+        back
+    };
+    bed.enter(host, open).unwrap()
+}
+
+/// A thread that answers questions while this lives.
+pub struct Asked {
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Asked {
+    pub fn begin(
+        front: Arc<Front>,
+        decide: impl Fn(&Question) -> Verdict + Send + 'static,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let answer = move || {
+            while !told.load(Ordering::Relaxed) {
+                if let Some(question) = front.question(Duration::from_millis(20)).unwrap() {
+                    front.answer(&question, decide(&question)).unwrap();
+                }
+            }
+        };
+        Self { thread: Some(std::thread::spawn(answer)), stop }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(asked) = self.asked.take() {
-            let _ended = asked.join();
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
         }
     }
+}
+
+/// Who answers: `?s2` means the second server; everything else is for the relay.
+pub fn by_query(question: &Question) -> Verdict {
+    let payload = question.payload();
+    let line = payload.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let number = line.split("?s").nth(1).and_then(|rest| rest[..1].parse::<u16>().ok());
+    number.map_or(Verdict::Relay, |number| Verdict::Server(number - 1))
+}
+
+/// Waits until something holds, and says whether it did within the limit.
+pub fn becomes(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    while !holds() {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    true
+}
+
+/// How many times as much there is to do: with BATON_ONEWAY_LONG the tests take their time.
+pub fn times() -> u32 {
+    if std::env::var_os("BATON_ONEWAY_LONG").is_some() { 10 } else { 1 }
 }
