@@ -61,8 +61,8 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
 fn one_way(view: &OnewayView) -> String {
     let count = |name| view.counted(name);
     let mut out = format!(
-        "\none way: {} connections open, {} handed over, {} moved on; {} answered by the kernel, {} \
-         asked about\n",
+        "\none way: {} connections open, {} handed over, {} moved on; {} answered by the kernel, \
+         {} asked about\n",
         view.open(),
         count("handed_over"),
         count("moved"),

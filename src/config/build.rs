@@ -19,7 +19,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) problems: Vec<Problem>,
     pub(crate) classes: ClassNames,
     /// What paths are relative to; `None`: files are not read.
-    directory: Option<&'a Path>,
+    pub(crate) directory: Option<&'a Path>,
 }
 
 /// The configuration, unless something is missing without which there is none. Whether it may be

@@ -139,12 +139,12 @@ const TOP: &[Key] = &[
 const LISTEN: &[Key] = &[
     key("address", Texts, Needed, "`ADDRESS:PORT`, one or several. `:8080` is every address of \
         the machine, IPv6 and IPv4."),
-    key("delivery", Word(Delivery::NAMES), Is("\"relay\""), "How requests reach their server. relay: \
-        through the switch, both ways. splice: the same, by the kernel alone where it can. handoff: \
-        the connection is handed to the server of its first request and stays. multi-handoff: it \
-        moves on with later requests, when nothing is left to say. forward: it stays with the \
-        first server, whose agent fetches from the others. The last three need [oneway] and \
-        addresses of their own."),
+    key("delivery", Word(Delivery::NAMES), Is("\"relay\""), "How requests reach their server. \
+        relay: through the switch, both ways. splice: the same, by the kernel alone where it can. \
+        handoff: the connection is handed to the server of its first request and stays. \
+        multi-handoff: it moves on with later requests, when nothing is left to say. forward: it \
+        stays with the first server, whose agent fetches from the others. The last three need \
+        [oneway] and addresses of their own."),
     key("congestion", Text, Unset("the system's default"), "TCP congestion control of client \
         connections, such as \"cubic\" or \"bbr\". In virtual machines the pacing timers of bbr \
         cost much CPU on large replies."),

@@ -210,7 +210,8 @@ impl Builder<'_> {
             return;
         };
         let place = first.place("delivery");
-        if !cfg!(feature = "oneway") {
+        // A text alone is judged for any baton, a file for this one.
+        if !cfg!(feature = "oneway") && self.directory.is_some() {
             let message = "this baton was built without one-way delivery";
             let remedy = "build it with clang there and the feature oneway, which is on by \
                           default, or use delivery = \"relay\"";

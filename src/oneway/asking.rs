@@ -50,8 +50,8 @@ impl Asking {
                 Ok(None) => scribe.flush(),
                 Err(error) => {
                     say(format_args!(
-                        "one way: questions of the kernel cannot be read any more: {error}; what it \
-                         does not know by itself waits"
+                        "one way: questions of the kernel cannot be read any more: {error}; what \
+                         it does not know by itself waits"
                     ));
                     break;
                 }

@@ -16,9 +16,9 @@ use std::time::Duration;
 /// Between two turns when nothing happens.
 const TURN: Duration = Duration::from_millis(250);
 /// Connections looked at in a turn.
-const SWEEP_BUDGET: usize = 16_384;
+const SWEPT_MAX: usize = 16_384;
 /// Connections reset in a step, between which other work has its turn.
-const RESET_BUDGET: usize = 4_096;
+const RESET_MAX: usize = 4_096;
 /// A connection younger than this may not have reached its server when the agent looked.
 const SETTLED: Duration = Duration::from_secs(5);
 
@@ -58,7 +58,7 @@ impl Keeper {
     pub(super) fn turn(&self) -> bool {
         self.align();
         let more = self.reset_down();
-        let swept = self.bridge.fabric().sweep(self.idle, SWEEP_BUDGET);
+        let swept = self.bridge.fabric().sweep(self.idle, SWEPT_MAX);
         self.seen.idle.add(swept.idle);
         self.seen.forgotten.add(swept.forgotten);
         self.seen.corrected.add(swept.corrected);
@@ -81,9 +81,9 @@ impl Keeper {
         };
         let mut more = false;
         for slot in down.into_iter().filter(|slot| self.bridge.fabric().book(*slot).open > 0) {
-            let count = self.bridge.fabric().reset(slot, RESET_BUDGET);
+            let count = self.bridge.fabric().reset(slot, RESET_MAX);
             self.seen.reset.add(count);
-            more |= count == RESET_BUDGET;
+            more |= count == RESET_MAX;
         }
         more
     }

@@ -1,10 +1,11 @@
 //! ONE WAY in the switch: what the kernel asks, what it may repeat, and what became of it.
 //!
-//! The kernel's side ([`Fabric`]) answers SYNs, hands connections over and counts them. Here is what
-//! it cannot do by itself: `asking` answers its questions by the rules and the one policy, `bridge`
-//! tells it what it may repeat, `roster` keeps servers and slots together over restarts, `keeper`
-//! looks after the tables, `agents` hears the servers, `telling` writes down what the kernel did
-//! alone. Nothing here knows eBPF but `front`, which is there with feature `oneway`.
+//! The kernel's side ([`Fabric`]) answers SYNs, hands connections over and counts them. Here is
+//! what it cannot do by itself: `asking` answers its questions by the rules and the one policy,
+//! `bridge` tells it what it may repeat (`promises`), `roster` keeps servers and slots together
+//! over restarts, `keeper` looks after the tables, `agents` hears the servers, `telling` writes
+//! down what the kernel did alone. Nothing here knows eBPF but `front`, which is there with feature
+//! `oneway`.
 
 mod agents;
 mod asking;

@@ -2,8 +2,8 @@
 //!
 //! The policy numbers servers as they join, anew with each process. Connections live longer: a slot
 //! stays with a name *and* an address until its last connection has ended, whoever runs the switch.
-//! So a successor finds its predecessor's rows and gives them to the same servers, and a server that
-//! moved to another address gets another slot while the old one empties.
+//! So a successor finds its predecessor's rows and gives them to the same servers, and a server
+//! that moved to another address gets another slot while the old one empties.
 
 use super::fabric::{Book, Row, RowState, SLOTS_MAX, Slot};
 use policy::ServerId;

@@ -173,8 +173,9 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
     let _infallible = writeln!(
         out,
         "{} - - [{}] \"{} {} {}\" {} {} \"{}\" \"{}\" policy={} class={} target={:016x} server={} \
-         reason={} candidates={} load={}/{} expect={} mechanism={} delivery={} local={} attempts={} \
-         queue_ms={:.3} connect_ms={:.3} first_byte_ms={} total_ms={} term={} trace={} id={}",
+         reason={} candidates={} load={}/{} expect={} mechanism={} delivery={} local={} \
+         attempts={} queue_ms={:.3} connect_ms={:.3} first_byte_ms={} total_ms={} term={} \
+         trace={} id={}",
         tally.client,
         clf_time(unix_s),
         texts.method,
