@@ -17,7 +17,7 @@ pub mod sample;
 mod sampler;
 mod serve;
 
-pub use report::{Flow, FlowsPage, LoadReport};
+pub use report::{Flow, FlowsPage, Forwarding, LoadReport, Peer};
 pub use serve::Agent;
 
 use std::io;
@@ -56,6 +56,13 @@ pub trait Kernel: Send + Sync {
     /// # Errors
     /// The system's.
     fn counters(&self) -> io::Result<Vec<(String, u64)>>;
+}
+
+/// The relay that serves connections for which the front-end chooses a server at each request, as
+/// far as an agent reports of it.
+pub trait Relay: Send + Sync {
+    /// What it has done since it began.
+    fn forwarding(&self) -> Forwarding;
 }
 
 /// No program in the kernel: an agent that reports and does nothing else.

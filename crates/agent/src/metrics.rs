@@ -2,7 +2,7 @@
 //!
 //! A number that could not be read has no line, which a collector sees as a gap, not as zero.
 
-use crate::report::LoadReport;
+use crate::report::{Forwarding, LoadReport, Peer};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -46,15 +46,53 @@ impl Collector for Page {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(value).encode(metric)?;
         }
-        if report.kernel.is_empty() {
-            return Ok(());
-        }
         let help = "What the program in the kernel has counted";
-        let mut family = encoder.encode_descriptor("kernel", help, None, MetricType::Counter)?;
-        for (name, count) in &report.kernel {
-            let labels = [("what", name.as_str())];
-            ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
+        let counts = report.kernel.iter().map(|(name, count)| (name.as_str(), *count));
+        counters(&mut encoder, "kernel", help, "what", counts)?;
+        match &report.forwarding {
+            Some(forwarding) => relay(&mut encoder, forwarding),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// What the relay did.
+fn relay(encoder: &mut DescriptorEncoder<'_>, forwarding: &Forwarding) -> fmt::Result {
+    let help = "Clients' connections open at the relay";
+    let metric = encoder.encode_descriptor("relay_connections", help, None, MetricType::Gauge)?;
+    ConstGauge::new(forwarding.connections as f64).encode(metric)?;
+    let help = "Requests by how their server was found, and what became of some";
+    let requests = forwarding.requests.iter().map(|(name, count)| (name.as_str(), *count));
+    counters(encoder, "relay_requests", help, "how", requests)?;
+    type Value = fn(&Peer) -> u64;
+    let families: [(&str, &str, Value); 4] = [
+        ("peer_requests", "Requests that a server answered", |peer| peer.requests),
+        ("peer_failures", "Attempts that failed", |peer| peer.failures),
+        ("peer_sent_bytes", "Bytes of requests' bodies sent to a server", |peer| peer.bytes_to),
+        ("peer_received_bytes", "Bytes of a server's replies", |peer| peer.bytes_from),
+    ];
+    for (name, help, value) in families {
+        let peers = forwarding.peers.iter().map(|peer| (peer.server.as_str(), value(peer)));
+        counters(encoder, name, help, "server", peers)?;
+    }
+    Ok(())
+}
+
+/// A family of counters with one label; nothing where there are none.
+fn counters<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    label: &str,
+    counts: impl Iterator<Item = (&'a str, u64)>,
+) -> fmt::Result {
+    let mut counts = counts.peekable();
+    if counts.peek().is_none() {
+        return Ok(());
+    }
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (value, count) in counts {
+        ConstCounter::new(count).encode(family.encode_family(&[(label, value)])?)?;
+    }
+    Ok(())
 }

@@ -40,8 +40,39 @@ pub struct LoadReport {
     pub health: String,
     /// What the program in the kernel has counted, by name.
     pub kernel: BTreeMap<String, u64>,
+    /// What the relay beside the server did, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forwarding: Option<Forwarding>,
     /// What could not be read, and why.
     pub unread: Vec<String>,
+}
+
+/// What the relay beside a server did since it began: back-end forwarding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Forwarding {
+    /// Clients' connections that are open.
+    pub connections: u64,
+    /// Requests by how their server was found, and what became of some, by name.
+    pub requests: BTreeMap<String, u64>,
+    /// By server: the one on this host first.
+    pub peers: Vec<Peer>,
+}
+
+/// What the relay fetched from one server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Peer {
+    /// Its name.
+    pub server: String,
+    /// Requests that it answered.
+    pub requests: u64,
+    /// Attempts that failed: no connection, a reset, silence.
+    pub failures: u64,
+    /// Bytes of requests' bodies sent to it.
+    pub bytes_to: u64,
+    /// Bytes of its replies.
+    pub bytes_from: u64,
 }
 
 impl LoadReport {

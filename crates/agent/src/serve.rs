@@ -8,7 +8,7 @@ mod listen;
 use crate::host::{Connection, Host};
 use crate::report::{Flow, FlowsPage, LoadReport};
 use crate::sampler::Sampler;
-use crate::{Kernel, Settings, metrics};
+use crate::{Kernel, Relay, Settings, metrics};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -34,13 +34,14 @@ const STOP_MAX: Duration = Duration::from_secs(1);
 /// An agent that listens and samples; [`Agent::serve`] answers.
 pub struct Agent {
     socket: TcpListener,
-    app: Arc<App>,
+    app: App,
 }
 
 struct App {
     settings: Settings,
     sampler: Sampler,
     host: Arc<dyn Host>,
+    relay: Option<Arc<dyn Relay>>,
     /// The kernel goes through all its sockets for a page: one asks at a time.
     turn: Mutex<()>,
 }
@@ -59,7 +60,13 @@ impl Agent {
         socket.set_nonblocking(true)?;
         let sampler = Sampler::start(&settings, host.clone(), kernel)?;
         let turn = Mutex::new(());
-        Ok(Self { socket, app: Arc::new(App { settings, sampler, host, turn }) })
+        Ok(Self { socket, app: App { settings, sampler, host, relay: None, turn } })
+    }
+
+    /// Reports of this relay too.
+    pub fn with_relay(mut self, relay: Arc<dyn Relay>) -> Self {
+        self.app.relay = Some(relay);
+        self
     }
 
     /// Where it listens, with the port that the kernel gave.
@@ -84,7 +91,7 @@ impl Agent {
             .fallback(async || {
                 trouble(StatusCode::NOT_FOUND, "look at /load, /flows, /health or /metrics")
             })
-            .with_state(self.app);
+            .with_state(Arc::new(self.app));
         let (stopped, mut stopping) = tokio::sync::watch::channel(false);
         let stop = async move {
             stop.await;
@@ -107,8 +114,16 @@ fn trouble(status: StatusCode, remedy: &str) -> Response {
     (status, Json(json!({ "error": error, "remedy": remedy }))).into_response()
 }
 
+impl App {
+    /// The last reading, with what the relay did until now.
+    fn report(&self) -> LoadReport {
+        let forwarding = self.relay.as_ref().map(|relay| relay.forwarding());
+        LoadReport { forwarding, ..self.sampler.last() }
+    }
+}
+
 async fn load(State(app): State<Arc<App>>) -> Json<LoadReport> {
-    Json(app.sampler.last())
+    Json(app.report())
 }
 
 async fn health(State(app): State<Arc<App>>) -> Response {
@@ -118,7 +133,7 @@ async fn health(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn metrics_page(State(app): State<Arc<App>>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(app.sampler.last()))
+    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(app.report()))
 }
 
 /// How many connections, and after which; anything else in the query is a mistake.

@@ -7,7 +7,7 @@ mod made_up;
 
 use agent::client::{Fault, fetch_flows, fetch_load};
 use agent::host::{Address, Connection, Host, Link, Listener};
-use agent::{Agent, Flow, Kernel, LoadReport, Settings};
+use agent::{Agent, Flow, Forwarding, Kernel, LoadReport, Peer, Relay, Settings};
 use made_up::MadeUp;
 use policy::Instant;
 use std::io::{self, Read, Write};
@@ -30,6 +30,18 @@ impl Kernel for Counting {
         } else {
             Ok(vec![("taken".to_owned(), times)])
         }
+    }
+}
+
+/// Has fetched once from another server.
+struct Fetched;
+
+impl Relay for Fetched {
+    fn forwarding(&self) -> Forwarding {
+        let peer =
+            Peer { server: "web2".to_owned(), requests: 1, bytes_from: 70, ..Peer::default() };
+        let requests = [("told".to_owned(), 1)].into();
+        Forwarding { connections: 2, requests, peers: vec![peer] }
     }
 }
 
@@ -58,6 +70,7 @@ fn with_agent<T>(served: SocketAddr, host: Arc<dyn Host>, ask: impl AsyncFnOnce(
     runtime.block_on(async {
         let anywhere = TcpListener::bind("127.0.0.1:0").unwrap();
         let agent = Agent::start(anywhere, settings, host, Arc::new(Counting::default())).unwrap();
+        let agent = agent.with_relay(Arc::new(Fetched));
         let address = agent.address().unwrap().to_string();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let serving = agent.serve(async {
@@ -246,6 +259,15 @@ fn metrics_have_a_line_for_what_was_read_and_none_for_what_was_not() {
         let page = tokio::time::timeout(PATIENCE, asking).await.unwrap();
         assert!(page.contains("\nbaton_agent_healthy 0") && page.contains("openmetrics-text"));
         assert!(page.contains("\nbaton_agent_connections 10"), "{page}");
+        for line in [
+            "relay_connections 2.0",
+            "relay_requests_total{how=\"told\"} 1",
+            "peer_received_bytes_total{server=\"web2\"} 70",
+        ] {
+            assert!(page.contains(&format!("\nbaton_agent_{line}\n")), "{line}: {page}");
+        }
+        let peers = fetch_load(&address, PATIENCE).await.unwrap().forwarding.unwrap().peers;
+        assert_eq!((peers[0].server.as_str(), peers[0].requests), ("web2", 1));
         assert!(!page.contains("load_1m") && page.ends_with("# EOF\n"), "{page}");
         let nothing = get(&address, "/else").await;
         assert!(nothing.starts_with("HTTP/1.0 404") && nothing.contains("/load"));
