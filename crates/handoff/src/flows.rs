@@ -64,8 +64,8 @@ pub(crate) struct Walk {
 
 impl Front {
     /// Looks at the next `budget` connections: closes what has been silent for longer than `idle`,
-    /// forgets what ended a minute ago, and at the end of a round compares the books with the
-    /// table.
+    /// forgets what ended a minute ago (or `idle`, if that is less), and at the end of a round
+    /// compares the books with the table.
     pub fn sweep(&self, idle: Duration, budget: usize) -> Swept {
         let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
         let mut swept = Swept::default();
@@ -104,7 +104,8 @@ impl Front {
         idle: Duration,
     ) {
         let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
-        if flow.state == FLOW_CLOSING && silence > ENDED {
+        if flow.state == FLOW_CLOSING && silence > ENDED.min(idle) {
+
             self.take(key);
             swept.forgotten += 1;
         } else if flow.state != FLOW_CLOSING && silence > idle {
