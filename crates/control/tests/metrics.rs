@@ -276,6 +276,21 @@ fn figures_and_labels_arrive_as_they_were_counted() {
 }
 
 #[test]
+fn the_document_lists_what_one_way_delivery_adds() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, section) = text.split_once("\n## One way\n").unwrap();
+    let families = read(&page()).unwrap();
+    let ours = families.iter().filter_map(|(name, family)| {
+        let own = name.strip_prefix("baton_")?;
+        let total = if family.kind == "counter" { "_total" } else { "" };
+        (own.starts_with("oneway_") || own.starts_with("agent_")).then(|| format!("`{own}{total}`"))
+    });
+    let missing: Vec<_> = ours.filter(|name| !section.contains(name)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
 fn the_reader_of_this_test_refuses_pages_that_break_the_rules() {
     for (page, rule) in [
         ("# HELP a b\n# TYPE a gauge\na 1\n", "ends with # EOF"),
