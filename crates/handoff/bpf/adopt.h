@@ -38,7 +38,6 @@ enum found { FOUND_NONE, FOUND_LIVE, FOUND_TIME_WAIT };
 struct standing {
 	enum found found;
 	__u32 rcv_nxt;
-	__u32 snd_nxt;
 	__u32 write_seq;
 	__u8 established;
 };
@@ -70,7 +69,6 @@ static __noinline void look(struct __sk_buff *skb, const struct packet *p,
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	if (tp) {
 		standing->rcv_nxt = tp->rcv_nxt;
-		standing->snd_nxt = tp->snd_nxt;
 		standing->write_seq = tp->write_seq;
 	}
 	bpf_sk_release(sk);

@@ -194,14 +194,14 @@ static __always_inline int handed_over(struct __sk_buff *skb, struct letter *let
 	return take_over(skb, letter, listener, owned);
 }
 
-/* Whether both sides said all they had to say: the segment at `p` is the next request. */
+/* Whether both sides said all they had to say: the segment at `p` is the next request. Not compared is
+ * snd_nxt: the other processor may still be about to count what the client has acknowledged. */
 static __always_inline int at_rest(const struct packet *p, const struct owned *owned,
 				   const struct standing *standing)
 {
 	return standing->established && standing->rcv_nxt == p->seq &&
-	       standing->write_seq == p->ack && standing->snd_nxt == p->ack &&
-	       owned->phase == PHASE_REST && owned->reply_end == p->ack &&
-	       owned->request_end == p->seq;
+	       standing->write_seq == p->ack && owned->phase == PHASE_REST &&
+	       owned->reply_end == p->ack && owned->request_end == p->seq;
 }
 
 static __always_inline int queried(struct __sk_buff *skb, struct letter *letter,

@@ -2,8 +2,9 @@
 /*
  * The sequence number with which a SYN is answered holds all that must be known of the client when
  * its first request comes, and proves that it saw the answer: nothing is stored for a SYN.
- * The idea is D. J. Bernstein's (SYN cookies, 1996). From the top: 22 bits of keyed hash, 2 of time
- * in steps of 69 seconds, 3 of MSS, 1 of SACK, 4 of window scale.
+ * The idea is D. J. Bernstein's (SYN cookies, 1996). From the top: 22 bits of keyed hash plus the
+ * client's own sequence number, 2 of time in steps of 69 seconds, 3 of MSS, 1 of SACK, 4 of window
+ * scale. A sum, so that of a segment that overtook the first one it can be told what it is.
  */
 #ifndef BATON_COOKIE_H
 #define BATON_COOKIE_H
@@ -12,7 +13,14 @@
 #include "packet.h"
 #include "siphash.h"
 
-/* 2^36 ns: 69 seconds. A cookie is good for the rest of its step and the next one. */
+/* No sum of 22 bits. */
+#define NO_COOKIE 0xffffffffu
+
+/* Before an answer comes a client sends ten segments at most (RFC 6928), which begin in so many bytes. */
+#define EARLY_MAX 16384
+
+/* 2^36 ns: 69 seconds.
+ A cookie is good for the rest of its step and the next one. */
 #define STEP_SHIFT 36
 
 /* The largest that is not more than what the client said: the usual ones, in ascending order. */
@@ -36,13 +44,12 @@ static __always_inline __u16 mss_of(__u32 code)
 	}
 }
 
-static __noinline __u32 cookie_hash(const struct flow_key *key, __u32 isn, __u64 step,
-					 __u32 low)
+static __noinline __u32 cookie_hash(const struct flow_key *key, __u64 step, __u32 low)
 {
 	struct sip s;
 
 	sip_begin(&s, site.cookie_key[0], site.cookie_key[1]);
-	sip_flow(&s, key, isn);
+	sip_flow(&s, key, 0);
 	sip_word(&s, step << 8 | low);
 	return (__u32)sip_end(&s) & 0xfffffc00;
 }
@@ -54,12 +61,13 @@ static __always_inline __u32 cookie_make(const struct flow_key *key, __u32 isn,
 	__u32 low = mss_code(o->mss) << 5 | (o->sack ? 1 << 4 : 0) | (o->wscale & 15);
 	__u64 step = now_ns >> STEP_SHIFT;
 
-	return cookie_hash(key, isn, step, low) | (step & 3) << 8 | low;
+	return (cookie_hash(key, step, low) + (isn << 10)) | (step & 3) << 8 | low;
 }
 
-/* Whether `p` acknowledges a cookie of ours and nothing more; if so, its options are put into `o`. */
-static __always_inline int cookie_check(const struct packet *p,
-					struct options *o, __u64 now_ns)
+/* How many bytes into the client's stream `p` begins, modulo 2^22, if it acknowledges a cookie of ours
+ * and nothing more; its options are put into `o`. Anything else gives a number that means nothing, as
+ * good as chosen by lot, or NO_COOKIE. */
+static __always_inline __u32 cookie_offset(const struct packet *p, struct options *o, __u64 now_ns)
 {
 	__u32 cookie = p->ack - 1;
 	__u64 step = now_ns >> STEP_SHIFT;
@@ -67,13 +75,17 @@ static __always_inline int cookie_check(const struct packet *p,
 	__u32 low = cookie & 0xff;
 
 	if (age > 1)
-		return 0;
-	if (cookie_hash(&p->key, p->seq - 1, step - age, low) != (cookie & 0xfffffc00))
-		return 0;
+		return NO_COOKIE;
 	o->mss = mss_of(low >> 5);
 	o->sack = low >> 4 & 1;
 	o->wscale = low & 15;
-	return 1;
+	return (p->seq - 1 - ((cookie - cookie_hash(&p->key, step - age, low)) >> 10)) & 0x3fffff;
+}
+
+/* Whether `p` begins its client's stream, which acknowledges a cookie of ours and nothing more. */
+static __always_inline int cookie_check(const struct packet *p, struct options *o, __u64 now_ns)
+{
+	return cookie_offset(p, o, now_ns) == 0;
 }
 
 #endif

@@ -239,6 +239,7 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 		.next_seq = t->p.seq + t->p.length,
 		.decided_seq = t->p.seq,
 		.decided = slot,
+		.decided_ack = t->p.ack,
 		.client_ack = t->p.ack,
 		.ifindex = t->ifindex,
 		.requests = 1,
@@ -258,7 +259,14 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 	}
 	book_open(slot);
 	count(COUNT_HANDED_OVER);
-	return send_letter(skb, &t->p, flow, server, KIND_HANDOFF);
+	if (t->p.flags & FIN) {
+		/* All that it will ever say: nothing later closes it. */
+		struct flow *stored = bpf_map_lookup_elem(&flows, &t->p.key);
+		if (stored)
+			close_flow(stored);
+	}
+	return send_letter(
+skb, &t->p, flow, server, KIND_HANDOFF);
 }
 
 /* A segment of a connection that is no flow: a handshake's end, a first request, or the relay's. */
@@ -266,18 +274,24 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 {
 	struct scan *s;
 	__u32 slot = t->verdict;
+	__u32 offset;
 
-	if (t->p.flags & RST || !(t->p.flags & ACK) ||
-	    !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
+	if (t->p.flags & RST || !(t->p.flags & ACK))
+		return PASS;
+	offset = cookie_offset(&t->p, &t->known, bpf_ktime_get_coarse_ns());
+	if (offset >= EARLY_MAX)
 		/* The relay's connections are the stack's own; it resets what is nobody's. */
 		return PASS;
-	if (!t->p.length && !(t->p.flags & FIN)) {
+	if (!offset && !t->p.length && !(t->p.flags & FIN)) {
 		count(COUNT_ACK_ABSORBED);
 		return TC_ACT_SHOT;
 	}
 	look(skb, &t->p, &t->standing);
 	if (t->standing.found == FOUND_LIVE)
 		return PASS;
+	if (offset)
+		/* It overtook the first segment, which may be held: it comes again. */
+		return drop(COUNT_ORPHAN);
 	if (!t->p.length) {
 		if (turn_round(skb, &t->p, FIN | ACK))
 			return TC_ACT_SHOT;
@@ -337,7 +351,12 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 	if (slot == ASK) {
 		switch (look_at(skb, &t->p, &s)) {
 		case LOOKS_REQUEST:
-			break;
+			/* Of the reply to the request before it the client has nothing: as long as it
+			 * is not known where that one goes, this one cannot go elsewhere. */
+			if (before(flow->decided_ack, t->p.ack))
+				break;
+			count(COUNT_STAYED_PIPELINED);
+			return send_plain(skb, &t->p, flow, holder);
 		case LOOKS_PIPELINED:
 			count(COUNT_STAYED_PIPELINED);
 			return send_plain(skb, &t->p, flow, holder);
@@ -346,11 +365,14 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 			return send_plain(skb, &t->p, flow, holder);
 		}
 		slot = decide(s, &t->p.key, flow->holder);
-		if (slot == ASK)
+		if (slot == ASK) {
+			flow->decided_ack = t->p.ack;
 			return ask(skb, t);
+		}
 	}
 	flow->decided_seq = t->p.seq;
 	flow->decided = slot;
+	flow->decided_ack = t->p.ack;
 	flow->requests++;
 	return deliver(skb, t, flow, holder, slot);
 }
@@ -376,7 +398,7 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 	__u32 slot = flow->holder;
 	__u32 end = t->p.seq + t->p.length;
 	struct server *holder = bpf_map_lookup_elem(&servers, &slot);
-	int fresh;
+	int fresh, old;
 
 	if (!holder)
 		return TC_ACT_SHOT;
@@ -385,19 +407,24 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		return reset_client(skb, t, flow);
 	if (t->p.flags & (FIN | RST))
 		close_flow(flow);
-	flow->client_ack = t->p.ack;
+	old = before(t->p.ack, flow->client_ack);
+	if (!old)
+		flow->client_ack = t->p.ack;
 	if (!t->p.length)
 		return send_plain(skb, &t->p, flow, holder);
 	fresh = !before(t->p.seq, flow->next_seq);
 	if (before(flow->next_seq, end))
 		flow->next_seq = end;
-	if (t->p.seq == flow->mark_seq) {
+	/* Not a late copy: the client has heard more than it says here. */
+	if (t->p.seq == flow->mark_seq && !old) {
 		count(COUNT_HANDED_AGAIN);
 		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);
 	}
 	if (t->p.seq == flow->decided_seq)
 		return deliver(skb, t, flow, holder, flow->decided);
-	if (flow->delivery == DELIVERY_HANDOFF || !(fresh || t->answered))
+	/* An answer may come when a later request was decided: that one's is not to be forgotten. */
+	if (flow->delivery == DELIVERY_HANDOFF || !(fresh || t->answered) ||
+	    before(t->p.seq, flow->decided_seq))
 		return send_plain(skb, &t->p, flow, holder);
 	return next_request(skb, t, flow, holder);
 }

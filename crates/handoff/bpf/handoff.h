@@ -86,6 +86,7 @@ struct flow {
 	__u32 next_seq;		/* first byte of the client not seen yet */
 	__u32 decided_seq;	/* the segment that was decided last, */
 	__u32 decided;		/* and for whom: a retransmission gets the same answer */
+	__u32 decided_ack;	/* what the last request that was looked at acknowledged */
 	__u32 client_ack;	/* up to where the client has the replies */
 	__u32 ifindex;		/* where its packets come from */
 	__u32 requests;
@@ -96,7 +97,7 @@ struct flow {
 	__u8 state;
 	__u8 delivery;
 	__u8 resyn;		/* a SYN came: the client may have begun anew */
-	__u8 reserved[5];
+	__u8 reserved;
 };
 
 enum delivery {

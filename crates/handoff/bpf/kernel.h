@@ -36,7 +36,6 @@ struct sock {
 };
 struct tcp_sock {
 	__u32 rcv_nxt;
-	__u32 snd_nxt;
 	__u32 write_seq;
 };
 struct tcp_timewait_sock;

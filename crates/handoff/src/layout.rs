@@ -65,6 +65,7 @@ pub(crate) struct Flow {
     pub(crate) next_seq: u32,
     pub(crate) decided_seq: u32,
     pub(crate) decided: u32,
+    pub(crate) decided_ack: u32,
     pub(crate) client_ack: u32,
     pub(crate) ifindex: u32,
     pub(crate) requests: u32,
@@ -75,7 +76,7 @@ pub(crate) struct Flow {
     pub(crate) state: u8,
     pub(crate) delivery: u8,
     pub(crate) resyn: u8,
-    pub(crate) reserved: [u8; 5],
+    pub(crate) reserved: u8,
 }
 
 /// `struct listener_key`.
