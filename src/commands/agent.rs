@@ -4,6 +4,7 @@
 //! What takes them over is a program in the kernel, pinned there: the agent attaches it and may go.
 
 mod back;
+mod relay;
 pub(super) mod site;
 
 use super::doctor::Words;
@@ -13,9 +14,12 @@ use agent::doctor::{Row, Verdict, examine};
 use agent::host::System;
 use agent::{Agent, Kernel, NoKernel, Settings};
 use anyhow::Context;
+use distributor::Team;
+use relay::Relay;
 use site::Plan;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -43,9 +47,11 @@ pub fn run(args: &flags::Agent) -> Outcome {
     // Before anything is changed in the kernel: an address that is taken is a mistake to repair.
     let socket = TcpListener::bind(plan.listen)
         .with_context(|| format!("cannot listen on {}", plan.listen))?;
-    let kernel: Arc<dyn Kernel> =
-        if args.report_only { Arc::new(NoKernel) } else { back::attach(&plan)? };
-    answer(&plan, socket, kernel)?;
+    let (kernel, relay) = match args.report_only {
+        true => (Arc::new(NoKernel) as Arc<dyn Kernel>, None),
+        false => take_over(&plan, socket.local_addr()?.port())?,
+    };
+    answer(&plan, socket, kernel, relay)?;
     if !args.report_only {
         say(format_args!(
             "baton: the agent ends; the kernel's programs stay, with tables pinned below {}, and \
@@ -54,6 +60,20 @@ pub fn run(args: &flags::Agent) -> Outcome {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// A relay that runs, and its workers.
+type Running = (Arc<Relay>, Team);
+
+/// Attaches the kernel's program, and begins to relay what is forwarded.
+fn take_over(plan: &Plan, port: u16) -> anyhow::Result<(Arc<dyn Kernel>, Option<Running>)> {
+    let doors = plan.relay.as_ref().map(|relay| relay.open(port)).transpose()?;
+    let attached = back::attach(plan, doors.as_ref().map_or(0, |doors| doors.port))?;
+    let running = match (&plan.relay, doors) {
+        (Some(relay), Some(doors)) => Some(relay::start(relay, doors, Arc::clone(&attached))?),
+        _ => None,
+    };
+    Ok((attached, running))
 }
 
 /// Whether a finding keeps the agent from starting: the served program may yet come.
@@ -69,8 +89,13 @@ fn complain(rows: &[Row]) {
     }
 }
 
-/// Answers until a signal.
-fn answer(plan: &Plan, socket: TcpListener, kernel: Arc<dyn Kernel>) -> anyhow::Result<()> {
+/// Answers until a signal; then what is relayed may end, until another one.
+fn answer(
+    plan: &Plan,
+    socket: TcpListener,
+    kernel: Arc<dyn Kernel>,
+    relay: Option<Running>,
+) -> anyhow::Result<()> {
     let settings = Settings {
         server: plan.name.clone(),
         served: plan.served,
@@ -84,7 +109,10 @@ fn answer(plan: &Plan, socket: TcpListener, kernel: Arc<dyn Kernel>) -> anyhow::
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let agent = Agent::start(socket, settings, Arc::new(System), kernel)?;
+        let mut agent = Agent::start(socket, settings, Arc::new(System), kernel)?;
+        if let Some((relay, _)) = &relay {
+            agent = agent.with_relay(Arc::clone(relay) as _);
+        }
         say(format_args!("baton: agent of {} listens on {}", plan.name, agent.address()?));
         let end = async move {
             tokio::select! {
@@ -92,6 +120,30 @@ fn answer(plan: &Plan, socket: TcpListener, kernel: Arc<dyn Kernel>) -> anyhow::
                 _ = interrupt.recv() => {}
             }
         };
-        agent.serve(end).await.context("the agent failed")
+        agent.serve(end).await.context("the agent failed")?;
+        match relay {
+            Some((relay, team)) => drain(relay, team).await,
+            None => Ok(()),
+        }
     })
+}
+
+/// Ends the relay when its connections have ended, or at a second signal.
+async fn drain(relay: Arc<Relay>, team: Team) -> anyhow::Result<()> {
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let hurry = Arc::new(AtomicBool::new(false));
+    let hurried = Arc::clone(&hurry);
+    let mut ending = tokio::task::spawn_blocking(move || relay.stop(team, &hurried));
+    let cut_off = loop {
+        tokio::select! {
+            ended = &mut ending => break ended.context("the relay failed")?,
+            _ = terminate.recv() => hurry.store(true, Ordering::Relaxed),
+            _ = interrupt.recv() => hurry.store(true, Ordering::Relaxed),
+        }
+    };
+    if cut_off > 0 {
+        say(format_args!("baton: {cut_off} relayed connections were cut off"));
+    }
+    Ok(())
 }

@@ -156,7 +156,7 @@ fn add(sum: &mut Book, book: Book) {
 }
 
 /// By what a row is known to be a server's.
-pub(super) fn name_hash(name: &str) -> u64 {
+pub(crate) fn name_hash(name: &str) -> u64 {
     xxh3_64(name.as_bytes())
 }
 

@@ -8,12 +8,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
 
 /// A name for Via that no other switch has: two in a row must not take each other for themselves.
-pub(super) fn pseudonym() -> String {
+pub(crate) fn pseudonym() -> String {
     format!("baton-{:08x}", RandomState::new().build_hasher().finish() as u32)
 }
 
 /// Settings of the data plane. `pseudonym` is the name for Via where none is configured.
-pub(super) fn settings(config: &Config, pseudonym: &str) -> Settings {
+pub(crate) fn settings(config: &Config, pseudonym: &str) -> Settings {
     let (limits, timeouts) = (&config.limits, &config.timeouts);
     Settings {
         wire: wire::http::Limits {

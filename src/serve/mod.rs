@@ -1,7 +1,7 @@
 //! A running switch: workers, books and the control side, started, reloaded and stopped as one.
 
 mod changes;
-mod convert;
+pub(crate) mod convert;
 mod eras;
 mod explain;
 mod glass;

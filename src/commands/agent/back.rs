@@ -3,18 +3,23 @@
 //! Tables are pinned in a folder of their own below the site's, for a front-end on the same host
 //! has some of the same names there.
 
+use super::relay::Tags;
 use super::site::Plan;
 use agent::Kernel;
 use anyhow::Result;
 use std::sync::Arc;
 
+/// The programs as the agent and its relay see them.
+pub(super) trait Attached: Kernel + Tags {}
+
 /// Attaches the programs, or replaces those that an earlier agent left and takes over what they
-/// know; then takes connections over for the addresses of the plan, and for no others.
+/// know; then takes connections over for the addresses of the plan, and for no others. The relay
+/// listens on `relay_port`; 0: there is none.
 ///
 /// # Errors
 /// When the kernel refuses, or this program was built without.
-pub(super) fn attach(plan: &Plan) -> Result<Arc<dyn Kernel>> {
-    kernel::attach(plan)
+pub(super) fn attach(plan: &Plan, relay_port: u16) -> Result<Arc<dyn Attached>> {
+    kernel::attach(plan, relay_port)
 }
 
 /// Takes the programs away, and their tables.
@@ -27,29 +32,46 @@ pub(super) fn detach(plan: &Plan) -> Result<()> {
 
 #[cfg(feature = "oneway")]
 mod kernel {
-    use super::Plan;
+    use super::{Attached, Plan, Tags};
     use crate::config::ready::{Delivery, Key};
-    use crate::exit::say;
+    use crate::oneway::name_hash;
     use agent::Kernel;
     use agent::doctor::Network;
     use agent::host::{Host, System};
     use anyhow::{Context, Result};
     use handoff::Back;
     use std::io;
+    use std::net::SocketAddr;
     use std::path::PathBuf;
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
 
     /// Bytes of Ethernet's packets.
     const MTU_USUAL_BYTES: u16 = 1500;
 
-    struct Attached(Mutex<Back>);
+    struct Programs(Back);
 
-    impl Kernel for Attached {
+    impl Kernel for Programs {
         fn counters(&self) -> io::Result<Vec<(String, u64)>> {
-            let back = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(back.counters().into_iter().map(|(name, count)| (name.to_owned(), count)).collect())
+            let counters = self.0.counters().into_iter();
+            Ok(counters.map(|(name, count)| (name.to_owned(), count)).collect())
         }
     }
+
+    impl Tags for Programs {
+        fn first(&self, client: SocketAddr, vip: SocketAddr) -> Option<u32> {
+            self.0.first(client, vip)
+        }
+
+        fn tag(&self, client: SocketAddr, vip: SocketAddr, seq: u32) -> Option<u32> {
+            self.0.tag(client, vip, seq)
+        }
+
+        fn of(&self, server: &str) -> u32 {
+            handoff::tag_of(name_hash(server))
+        }
+    }
+
+    impl Attached for Programs {}
 
     fn folder(plan: &Plan) -> PathBuf {
         plan.pin.join("back")
@@ -71,7 +93,7 @@ mod kernel {
         Ok(Back::open(&site, &folder(plan))?)
     }
 
-    pub(super) fn attach(plan: &Plan) -> Result<Arc<dyn Kernel>> {
+    pub(super) fn attach(plan: &Plan, relay_port: u16) -> Result<Arc<dyn Attached>> {
         let back = open(plan)?;
         for vip in back.listening() {
             if !plan.vips.iter().any(|(wanted, _)| *wanted == vip) {
@@ -79,25 +101,21 @@ mod kernel {
             }
         }
         for (vip, delivery) in &plan.vips {
-            let Some(way) = way(*delivery) else {
-                let name = delivery.name();
-                say(format_args!("baton: {vip}: {name} needs a relay here, which there is none"));
-                continue;
-            };
-            back.listen(*vip, Some(way), plan.served.port(), 0)?;
+            back.listen(*vip, Some(way(*delivery)), plan.served.port(), relay_port)?;
         }
         for interface in &plan.interfaces {
             back.attach(interface.as_str())?;
         }
-        Ok(Arc::new(Attached(Mutex::new(back))))
+        Ok(Arc::new(Programs(back)))
     }
 
-    /// What the kernel calls it; `None` for what the server alone cannot serve.
-    fn way(delivery: Delivery) -> Option<handoff::Delivery> {
+    /// What the kernel calls it.
+    fn way(delivery: Delivery) -> handoff::Delivery {
         match delivery {
-            Delivery::Handoff => Some(handoff::Delivery::Handoff),
-            Delivery::MultiHandoff => Some(handoff::Delivery::Multi),
-            Delivery::Relay | Delivery::Splice | Delivery::Forward => None,
+            Delivery::Relay | Delivery::Splice => handoff::Delivery::Relay,
+            Delivery::Handoff => handoff::Delivery::Handoff,
+            Delivery::MultiHandoff => handoff::Delivery::Multi,
+            Delivery::Forward => handoff::Delivery::Forward,
         }
     }
 
@@ -112,12 +130,11 @@ mod kernel {
 
 #[cfg(not(feature = "oneway"))]
 mod kernel {
-    use super::Plan;
-    use agent::Kernel;
+    use super::{Attached, Plan};
     use anyhow::{Result, bail};
     use std::sync::Arc;
 
-    pub(super) fn attach(_: &Plan) -> Result<Arc<dyn Kernel>> {
+    pub(super) fn attach(_: &Plan, _: u16) -> Result<Arc<dyn Attached>> {
         bail!("this baton was built without one-way delivery; --report-only reports the load")
     }
 

@@ -1,5 +1,6 @@
 //! What the configuration and the flags say of the site, and which of its servers this host is.
 
+use super::relay;
 use crate::config::ready::{Delivery, Key, Network as Place, Server};
 use crate::config::{Config, LoadError, Loaded};
 use crate::flags;
@@ -37,6 +38,8 @@ pub(super) struct Plan {
     pub network: Network,
     /// Where the kernel's programs are pinned.
     pub pin: PathBuf,
+    /// The relay, where connections are forwarded.
+    pub relay: Option<relay::Plan>,
 }
 
 impl Plan {
@@ -67,7 +70,14 @@ impl Plan {
                  {name}"
             ),
         };
+        let relay = match config {
+            Some(config) if args.vip.is_empty() && !args.report_only && !args.detach => {
+                relay::Plan::of(config, &name, served)?
+            }
+            _ => None,
+        };
         let plan = Self {
+            relay,
             name,
             served,
             vips: match config {
