@@ -188,3 +188,38 @@ async fn owned(address: &str, deadline: Duration) -> Option<Owned> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_is_not_renewed_expires_once() {
+        let (agents, id, believed) = (Agents::default(), ServerId(0), Duration::from_secs(3));
+        agents.set([(id, "h:1".to_owned())]);
+        let note = |answer: Result<LoadReport, String>, second: u64| {
+            let at = Instant(second * 1_000_000_000);
+            agents.note(id, "h:1", answer, at, believed).map(|report| report.cpu)
+        };
+        let busy = LoadReport { period_s: 1.0, cpu_busy: Some(0.5), ..LoadReport::default() };
+        let silent = || Err("silent".to_owned());
+        assert_eq!(note(silent(), 0), None, "there is nothing to take back");
+        assert_eq!(note(Ok(busy.clone()), 1), Some(0.5));
+        assert_eq!(note(silent(), 4), None, "it is still believed");
+        assert_eq!(note(silent(), 5), Some(0.0));
+        assert_eq!(note(silent(), 6), None, "that was said already");
+        assert_eq!(note(Ok(busy), 7), Some(0.5));
+        let (_, _, health) = agents.health().remove(0);
+        assert_eq!((health.answers, health.failures, health.fault), (2, 4, None));
+    }
+
+    #[test]
+    fn an_answer_of_an_agent_that_is_gone_is_not_heard() {
+        let agents = Agents::default();
+        agents.set([(ServerId(0), "h:1".to_owned())]);
+        agents.set([(ServerId(0), "h:2".to_owned())]);
+        let late = LoadReport { period_s: 1.0, ..LoadReport::default() };
+        let heard = agents.note(ServerId(0), "h:1", Ok(late), Instant::ZERO, Duration::MAX);
+        assert!(heard.is_none());
+    }
+}

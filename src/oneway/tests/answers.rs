@@ -4,6 +4,7 @@ use super::site::{Site, client, config, get};
 use crate::oneway::fabric::{Fabric, Slot};
 use crate::oneway::reading::read;
 use crate::oneway::reason::Local;
+use distributor::ask::kernel::Kernel;
 use distributor::journal::Delivered;
 use policy::{Cluster, Desk, Dice, Elsewhere, Request, ServerId, Spec, State};
 use std::collections::BTreeMap;
@@ -23,14 +24,24 @@ fn the_first_request_for_a_target_is_asked_and_later_ones_are_repeated() {
 /// time. Neither may ever answer differently.
 #[test]
 fn the_kernel_never_answers_differently_from_the_policy_asked_directly() {
-    for policy in ["lard", "lard-r", "wrr", "cap", "lard-cost", "bounded-hash", "least-loaded"] {
-        agree(policy, 4_000);
+    // Thresholds low enough that targets do move.
+    let low = "t_low = 5\nt_high = 12";
+    for (policy, params) in [
+        ("lard", low),
+        ("lard-r", low),
+        ("wrr", ""),
+        ("cap", ""),
+        ("lard-cost", ""),
+        ("bounded-hash", ""),
+        ("least-loaded", ""),
+    ] {
+        agree(policy, params, 4_000);
     }
 }
 
-fn agree(policy: &str, requests: usize) {
-    let more =
-        format!("[policy]\nname = \"{policy}\"\n[[rule]]\npath_prefix = \"/1\"\nclass = \"cpu\"\n");
+fn agree(policy: &str, params: &str, requests: usize) {
+    let rule = "[[rule]]\npath_prefix = \"/1\"\nclass = \"cpu\"\n";
+    let more = format!("[policy]\nname = \"{policy}\"\n{params}\n{rule}");
     let config = config(3, "handoff", &more);
     let site = Site::new(&config);
     let mut desk = Desk::new(config.policy.build(), Cluster::new(0.5), 1);
@@ -41,11 +52,11 @@ fn agree(policy: &str, requests: usize) {
     let mut dice = Dice::new(7);
     let mut open: Vec<u16> = Vec::new();
     for number in 0..requests {
-        if open.len() > 200 || (dice.below(3) == 0 && !open.is_empty()) {
+        if open.len() > 24 || (dice.below(3) == 0 && !open.is_empty()) {
             let gone = open.swap_remove(dice.below(open.len()));
             site.fake.close(client(gone), super::site::VIP);
         }
-        let path = format!("/{}", dice.below(40));
+        let path = format!("/{}", dice.below(40).min(dice.below(40)));
         let who = number as u16;
         let verdict = site
             .shared
@@ -155,6 +166,37 @@ fn without_a_server_that_is_up_the_relay_says_so() {
     site.set_state(0, State::Up);
     site.oneway.keeper().turn();
     assert_eq!(site.send(client(2), &get("/a")).0, Some(Slot(0)), "that is not repeated");
+}
+
+#[test]
+fn what_the_policy_forgets_the_kernel_forgets_whatever_the_request_line() {
+    let rule = "[[rule]]\npath_prefix = \"/\"\ntarget = \"path\"\n";
+    let site = Site::new(&config(3, "handoff", rule));
+    let lines = [get("/a"), get("/a?x=1"), get("/a?x=2")];
+    for (who, line) in (0..).zip(&lines) {
+        assert!(site.send(client(who), line).1, "each line is asked about once");
+    }
+    for (who, line) in (3..).zip(&lines) {
+        assert!(!site.send(client(who), line).1, "and then they are one target");
+    }
+    let target = site.fake.state().memos.values().next().unwrap().target;
+    site.oneway.bridge.forget(&[target]);
+    assert!(site.fake.state().memos.is_empty());
+    assert!(site.send(client(6), &lines[1]).1, "nothing is left of it");
+    assert!(!site.send(client(7), &lines[2]).1, "until the policy promises again, for all lines");
+}
+
+#[test]
+fn targets_are_bounded_and_the_oldest_go_with_their_memos() {
+    let site = Site::new(&config(1, "handoff", "memos_max = 1024"));
+    for who in 0..2_000 {
+        site.send(client(who), &get(&format!("/{who}")));
+        site.fake.close(client(who), super::site::VIP);
+    }
+    assert_eq!(site.oneway.view().targets, 1024);
+    assert_eq!(site.fake.state().memos.len(), 1024);
+    assert!(site.send(client(3_000), &get("/0")).1, "the oldest is asked about again");
+    assert!(!site.send(client(3_001), &get("/1999")).1, "the latest is not");
 }
 
 #[test]
