@@ -45,13 +45,16 @@ fn a_request_is_known_by_its_place_in_the_stream_behind_bodies_of_every_kind() {
     let mut client = stage.client();
     let to = client.stream().peer_addr().unwrap();
     let from = client.stream().local_addr().unwrap();
-    let large = "x".repeat(300_000);
+    let ask = |line: &str, fields: &str, body: &str| {
+        format!("{line} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")
+    };
+    let (large, chunks) = ("x".repeat(300_000), "4;x=1\r\nwiki\r\n0\r\nX-A: 1\r\n\r\n");
     let requests = [
-        ("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(), "here 0"),
-        (format!("POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}"), "there 300000"),
-        ("POST /3 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4;x=1\r\nwiki\r\n0\r\nX-A: 1\r\n\r\n".to_owned(), "here 4"),
-        ("HEAD /4 HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(), ""),
-        ("GET /5 HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(), "here 0"),
+        (ask("GET /1", "", ""), "here 0"),
+        (ask("POST /2", "Content-Length: 300000\r\n", &large), "there 300000"),
+        (ask("POST /3", "Transfer-Encoding: chunked\r\n", chunks), "here 4"),
+        (ask("HEAD /4", "", ""), ""),
+        (ask("GET /5", "", ""), "here 0"),
     ];
     let mut seq = FIRST;
     for (number, (request, answer)) in requests.iter().enumerate() {
