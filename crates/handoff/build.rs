@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The programs, each in a file of its own: front-end, server, splice.
-const PROGRAMS: &[&str] = &["front", "back"];
+const PROGRAMS: &[&str] = &["front", "back", "splice"];
 
 fn main() {
     println!("cargo:rerun-if-changed=bpf");

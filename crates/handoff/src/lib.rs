@@ -11,6 +11,7 @@
 //! programs stay when the process ends; the next one takes them and their tables over.
 
 mod back;
+mod bells;
 mod flows;
 mod front;
 mod key;
@@ -18,6 +19,7 @@ mod layout;
 mod mapped;
 mod object;
 mod question;
+mod splice;
 mod sys;
 
 pub use back::{Back, OwnedFlow};
@@ -28,6 +30,7 @@ pub use layout::COUNTS;
 pub use mapped::Books;
 pub use object::Error;
 pub use question::{Question, Verdict};
+pub use splice::{Half, Pair, Splice, Way};
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -7,7 +7,7 @@ use libbpf_rs::{
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -142,11 +142,22 @@ impl Loaded {
             .map_err(|cause| Error::bpf(format!("no XDP on the interface {interface}"), &cause))
     }
 
-    fn program(&self, name: &str) -> libbpf_rs::Program<'_> {
+    pub(crate) fn program(&self, name: &str) -> libbpf_rs::Program<'_> {
         self.object
             .progs()
             .find(|found| found.name() == OsStr::new(name))
             .expect("the object has the programs that this crate names")
+    }
+
+    /// Attaches a program to the sockets of a map, for as long as there is the map.
+    pub(crate) fn attach_to_sockets(&mut self, program: &str, map: &str) -> Result<(), Error> {
+        let sockets = self.map(map).as_fd().as_raw_fd();
+        self.object
+            .progs_mut()
+            .find(|found| found.name() == OsStr::new(program))
+            .expect("the object has the programs that this crate names")
+            .attach_sockmap(sockets)
+            .map_err(|cause| Error::bpf("cannot attach to sockets", &cause))
     }
 
     /// Attaches a program to an interface, in the place of one that was attached before.

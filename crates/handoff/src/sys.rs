@@ -214,3 +214,75 @@ pub(crate) fn lookup_batch<K: bytemuck::Pod, V: bytemuck::Pod>(
     let rows = keys.into_iter().zip(values).take(got as usize).collect();
     Ok((rows, (!ended).then_some(next)))
 }
+
+/// `SIOCOUTQ` of linux/sockios.h: an `int`.
+const UNACKNOWLEDGED: Opcode = 0x5411;
+
+/// Where `tcpi_bytes_acked` is in `struct tcp_info` of linux/tcp.h, and what lies before it.
+const TCP_INFO_BYTES: usize = 128;
+const BYTES_ACKED: core::ops::Range<usize> = 120..128;
+
+/// Bytes that the peer of a TCP socket has acknowledged.
+pub(crate) fn bytes_acked(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    use std::os::fd::AsRawFd;
+    let mut info = [0u8; TCP_INFO_BYTES];
+    let mut length = libc::socklen_t::try_from(TCP_INFO_BYTES).expect("it is short");
+    // SAFETY: the kernel writes at most `length` bytes, which `info` has.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(io::Errno::from_io_error(&error).unwrap_or(io::Errno::INVAL));
+    }
+    Ok(u64::from_ne_bytes(info[BYTES_ACKED].try_into().expect("eight bytes were cut")))
+}
+
+/// Bytes that were given to a TCP socket and that its peer has not acknowledged.
+pub(crate) fn bytes_unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: SIOCOUTQ writes one `int`.
+    let count: i32 = unsafe { ioctl(socket, rustix::ioctl::Getter::<UNACKNOWLEDGED, i32>::new())? };
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// Packets for a program to be tried on: `BPF_PROG_TEST_RUN`. Says what it returned and how many
+/// bytes of `out` are the packet afterwards; `context`, which may be empty, is changed in place.
+pub(crate) fn test_run(
+    program: BorrowedFd<'_>,
+    context: &mut [u8],
+    frame: &[u8],
+    out: &mut [u8],
+    flags: u32,
+) -> io::Result<(u32, usize)> {
+    use std::os::fd::AsRawFd;
+    let bytes = |slice: &[u8]| u32::try_from(slice.len()).map_err(|_| io::Errno::MSGSIZE);
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: bytes(frame)?,
+        data_out: out.as_mut_ptr().cast(),
+        data_size_out: bytes(out)?,
+        flags,
+        ..Default::default()
+    };
+    if !context.is_empty() {
+        options.ctx_size_in = bytes(context)?;
+        options.ctx_size_out = options.ctx_size_in;
+        options.ctx_in = context.as_ptr().cast();
+        options.ctx_out = context.as_mut_ptr().cast();
+    }
+    // SAFETY: each pointer is that of a slice which outlives the call, with that slice's length; the
+    // kernel reads the context before it writes it.
+    let result =
+        unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+    if result < 0 {
+        return Err(io::Errno::from_raw_os_error(-result));
+    }
+    Ok((options.retval, options.data_size_out as usize))
+}
