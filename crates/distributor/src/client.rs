@@ -39,6 +39,8 @@ pub(crate) struct Client {
     pub(crate) holder: Option<ServerId>,
     /// Why it is relayed, where its listener hands connections over; else empty.
     pub(crate) local: &'static str,
+    /// Whether it is to be joined with its server's.
+    pub(crate) spliced: bool,
     /// Where its stream is, if somebody was told what its requests are for.
     pub(crate) stream: Option<Stream>,
     /// Whether a request was served before.
@@ -71,6 +73,7 @@ pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance,
         peer_text: peer.to_string(),
         entrance: entrance.index,
         local,
+        spliced: entrance.spliced.load(Ordering::Relaxed),
         inbox: Vec::new(),
         watch: worker.watches.watch(),
         holder: None,
@@ -175,7 +178,7 @@ impl Client {
         match request::parse(bytes, &live.settings.wire, &mut slots) {
             Ok(Some(head)) => {
                 let rest = &bytes[head.head_bytes..];
-                let exchange = Exchange::begin(&head, self, worker, live);
+                let exchange = Exchange::begin(&head, bytes, self, worker, live);
                 self.keep(rest, worker);
                 if let Some(stream) = &mut self.stream {
                     stream.advance(head.head_bytes as u64);

@@ -141,6 +141,10 @@ pub struct Counters {
     pub bytes_out: Counter,
     /// Bytes that went by splice, without being copied to the switch.
     pub bytes_spliced: Counter,
+    /// Connections that the kernel moved both ways.
+    pub spliced: Counter,
+    /// Connections that it could not, and that were relayed instead.
+    pub unspliced: Counter,
     /// Log lines that were dropped because the writer could not keep up.
     pub log_dropped: Counter,
 }
@@ -162,6 +166,8 @@ impl Default for Counters {
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
             bytes_spliced: Counter::default(),
+            spliced: Counter::default(),
+            unspliced: Counter::default(),
             log_dropped: Counter::default(),
         }
     }

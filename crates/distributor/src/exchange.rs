@@ -5,11 +5,12 @@ use crate::client::Client;
 use crate::converse::{Conversation, Failure};
 use crate::counters::{Cause, code_class};
 use crate::facts::Asked;
-use crate::forward::{first_line, identify, last_word, write_head};
+use crate::forward::{first_line, identify, last_word, write_first};
 use crate::journal::{Short, Tally};
 use crate::place::{Admitted, Place};
 use crate::pool::{connect, exhausted};
 use crate::shared::Backend;
+use crate::splice;
 use crate::worker::{Mine, Worker};
 use policy::{Expect, Outcome, Request, ServerId};
 use std::rc::Rc;
@@ -69,9 +70,10 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// Reads what matters out of `head` and writes the head for the server. Bytes behind the head
-    /// are left to the caller.
+    /// are left to the caller; `bytes` begins with the head as it came.
     pub(crate) fn begin(
         head: &RequestHead<'_, '_>,
+        bytes: &[u8],
         client: &Client,
         worker: &Worker,
         live: Rc<Mine>,
@@ -84,7 +86,7 @@ impl Exchange {
         worker.shared.budget.earn(live.settings.retry.budget_percent);
         let id = identify(head, &live, worker);
         let mut out = worker.buffer();
-        write_head(head, client, &live, id.as_ref(), &mut out);
+        write_first(head, bytes, client, &live, id.as_ref(), &mut out);
         let (class, mut target) = (verdict.class, verdict.target);
         if let (Some(told), Some(stream)) = (&worker.shared.told, &client.stream) {
             target = told.target(&stream.found());
@@ -221,7 +223,9 @@ impl Exchange {
         backend: &Arc<Backend>,
     ) -> Result<After, Failure> {
         let age_max = if self.repeatable() { u64::MAX } else { FRESH_TICKS };
-        let pooled = worker.pool.borrow_mut().take(backend, worker.watches.now(), age_max);
+        // What is joined is not shared, before or after.
+        let take = || worker.pool.borrow_mut().take(backend, worker.watches.now(), age_max);
+        let pooled = if client.spliced { None } else { take() };
         if let Some(upstream) = pooled {
             worker.counters().server_reuses.add(1);
             let talk = Conversation::new(self, upstream);
@@ -240,6 +244,9 @@ impl Exchange {
         }
         self.tally.connect_us += micros(worker.shared.clock.now().since(before));
         let upstream = connected.map_err(|error| Failure::connect(exhausted(&error)))?;
+        if client.spliced {
+            return splice::run(self, upstream, client, worker, backend).await;
+        }
         Conversation::new(self, upstream).run(client, worker, backend).await
     }
 
@@ -275,7 +282,7 @@ impl Exchange {
             counters.answered.add(1);
             counters.bytes_to.add(tally.bytes_in);
             counters.bytes_from.add(tally.bytes_out);
-            counters.first_byte.record(first_byte_us);
+            first_byte.inspect(|_| counters.first_byte.record(first_byte_us));
             tally.total_us = micros(now.since(tally.at)).max(1);
             counters.duration.record(micros(now.since(self.asked_at)));
             if tally.status >= 500 {

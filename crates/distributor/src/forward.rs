@@ -50,6 +50,22 @@ pub(crate) fn identify(
     Some(theirs.filter(fits).map_or_else(|| worker.new_id(), Short::cut))
 }
 
+/// Appends the head for the server: as `bytes` have it, where the requests behind it will not be
+/// seen and nothing can be added to them either.
+pub(crate) fn write_first(
+    head: &RequestHead<'_, '_>,
+    bytes: &[u8],
+    client: &Client,
+    live: &Live,
+    id: Option<&Short<ID_BYTES_MAX>>,
+    out: &mut Vec<u8>,
+) {
+    match client.spliced {
+        true => out.extend_from_slice(&bytes[..head.head_bytes]),
+        false => write_head(head, client, live, id, out),
+    }
+}
+
 /// Appends the head for the server.
 pub(crate) fn write_head(
     head: &RequestHead<'_, '_>,

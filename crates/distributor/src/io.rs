@@ -30,6 +30,17 @@ impl Socket {
         }
     }
 
+    /// Takes the socket from the reactor, until it has to wait again.
+    pub(crate) fn detach(&mut self) -> io::Result<()> {
+        if let Self::Registered(_) = self {
+            let Self::Registered(stream) = core::mem::replace(self, Self::Gone) else {
+                unreachable!()
+            };
+            *self = Self::Raw(stream.into_std()?.into());
+        }
+        Ok(())
+    }
+
     fn registered(&mut self) -> io::Result<&mut TcpStream> {
         if let Self::Raw(_) = self {
             let Self::Raw(fd) = core::mem::replace(self, Self::Gone) else { unreachable!() };

@@ -4,6 +4,7 @@ use crate::ask::Ask;
 use crate::counters::{Counters, EntranceCounters, PerWorker, RouteCounters, ServerCounters};
 use crate::journal::Journal;
 use crate::settings::Settings;
+use crate::splice::Joiner;
 use crate::told::Told;
 use arc_swap::ArcSwap;
 use policy::{Desk, Instant, ServerId};
@@ -33,6 +34,8 @@ pub struct Shared {
     pub locals: Locals,
     /// Who was told which server each request is for; `None`: that is for the policy to find out.
     pub told: Option<Box<dyn Told>>,
+    /// Who joins sockets in the kernel; set once, if any listener wants it.
+    pub joiner: OnceLock<Box<dyn Joiner>>,
     pub(crate) budget: Budget,
 }
 
@@ -91,6 +94,8 @@ pub struct Entrance {
     pub counters: PerWorker<EntranceCounters>,
     /// Whether its connections are handed to servers, and only what cannot be comes here.
     pub one_way: AtomicBool,
+    /// Whether its connections are joined with their servers' by [`Shared::joiner`].
+    pub spliced: AtomicBool,
 }
 
 /// Why connections are relayed that came by a listener which hands them over: noted by whoever
@@ -126,8 +131,8 @@ impl Locals {
 impl Entrance {
     /// A listener that relays, counted by `workers` workers.
     pub fn new(index: usize, name: &str, workers: usize) -> Self {
-        let (counters, one_way) = (PerWorker::new(workers), AtomicBool::new(false));
-        Self { index, name: name.into(), counters, one_way }
+        let (one_way, spliced) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { index, name: name.into(), counters: PerWorker::new(workers), one_way, spliced }
     }
 }
 
@@ -144,6 +149,7 @@ impl Shared {
             stopping: AtomicBool::new(false),
             locals: Locals::default(),
             told: None,
+            joiner: OnceLock::new(),
             budget: Budget::full(),
         }
     }
