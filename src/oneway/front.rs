@@ -18,8 +18,8 @@ use std::time::Duration;
 const MTU_USUAL: u16 = 1500;
 
 /// The programs.
-struct Programs {
-    front: Front,
+pub(super) struct Programs {
+    pub(super) front: Front,
     /// What CLOCK_MONOTONIC said when the switch's clock was at zero, in nanoseconds.
     zero_ns: u64,
     /// How each address is delivered: a question does not say.
@@ -30,7 +30,7 @@ struct Programs {
 ///
 /// # Errors
 /// One sentence with the remedy: the kernel is too old, a capability is missing.
-pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result<Arc<dyn Fabric>> {
+pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result<Arc<Programs>> {
     let site = Site {
         key: *settings.key.expose(),
         port: settings.port,

@@ -96,7 +96,7 @@ fn open_fabric(
     config: &Config,
     shared: &Shared,
 ) -> Result<Arc<dyn Fabric>> {
-    front::open(settings, config.log.access.is_some(), shared.clock)
+    Ok(front::open(settings, config.log.access.is_some(), shared.clock)?)
 }
 
 #[cfg(not(feature = "oneway"))]

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// The interface through which held segments come to user space and go back.
-const TAP: &str = "baton-held";
+pub const TAP: &str = "baton-held";
 
 /// Maps that the connections live in.
 const PINNED: &[&str] =

@@ -21,16 +21,19 @@ mod object;
 mod question;
 mod splice;
 mod sys;
+mod trial;
 
 pub use back::{Back, OwnedFlow};
 pub use flows::{FlowView, Swept};
-pub use front::{Front, Limits};
+pub use front::{Front, Limits, TAP};
 pub use key::memo_key;
 pub use layout::COUNTS;
 pub use mapped::Books;
 pub use object::Error;
 pub use question::{Question, Verdict};
 pub use splice::{Half, Pair, Splice, Way};
+#[doc(hidden)]
+pub use trial::{Trial, Tried};
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -158,6 +161,15 @@ pub(crate) fn unmapped(address: [u8; 16]) -> IpAddr {
 /// What stands for a server in the tags of requests: the low half of [`Row::name`].
 pub fn tag_of(name: u64) -> u32 {
     u32::try_from(name & u64::from(u32::MAX)).expect("it was cut to 32 bits")
+}
+
+/// The number of a network interface, in the namespace of the calling thread.
+///
+/// # Errors
+/// There is none of this name.
+pub fn interface_index(name: &str) -> Result<u32, Error> {
+    let index = object::index_of(name)?;
+    u32::try_from(index).map_err(|_| Error::NoInterface(name.to_owned()))
 }
 
 /// CLOCK_MONOTONIC in nanoseconds: the clock of the programs.

@@ -7,4 +7,8 @@
 mod answers;
 mod fake;
 mod life;
+#[cfg(feature = "oneway")]
+mod programs;
 mod site;
+#[cfg(feature = "oneway")]
+mod wire_frames;
