@@ -12,4 +12,5 @@ pub mod limits;
 pub mod logs;
 pub mod oneway;
 pub mod serve;
+pub mod splice;
 pub mod whatif;

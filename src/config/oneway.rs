@@ -201,6 +201,13 @@ impl Builder<'_> {
         let one_way = |table: &&Values| {
             table.word("delivery").and_then(Delivery::named).is_some_and(Delivery::one_way)
         };
+        let splice = |table: &&Values| table.word("delivery") == Some(Delivery::Splice.name());
+        if let Some(table) = tables.iter().find(splice).filter(|_| !cfg!(feature = "oneway")) {
+            let message = "this baton was built without eBPF, which delivery \"splice\" needs";
+            let remedy = "build it with clang there and the feature oneway, which is on by \
+                          default, or use delivery = \"relay\"";
+            return self.error(table.place("delivery"), message, remedy);
+        }
         let Some(first) = tables.iter().find(one_way) else {
             if !self.document.lacks("oneway") {
                 let place = self.document.one("oneway").place;

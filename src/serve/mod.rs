@@ -16,7 +16,7 @@ use crate::config::ready::{Admin, Listener, Log};
 use crate::oneway::{self, Oneway};
 use anyhow::{Context, Result, bail};
 use control::{Bind, Control, Event, Supervisor, Token};
-use distributor::{Entrance, Listen, Live, Shared, Team, say};
+use distributor::{Delivery, Entrance, Listen, Live, Shared, Team, say};
 use glass::Glass;
 use policy::{Cluster, Desk};
 use std::collections::BTreeMap;
@@ -85,6 +85,7 @@ impl Service {
             glass.set_oneway(oneway);
         }
         table::apply(&glass, &addresses, &doors.entrances);
+        crate::splice::open(&glass.config(), glass.shared())?;
         let team = Team::start(shared).context("cannot start the workers")?;
         for (listen, sockets) in sockets {
             let entrance = doors.entrance(&listen.name);
@@ -161,6 +162,7 @@ impl Service {
             bail!("the admin interface cannot change while running; restart for that");
         }
         let fresh = self.one_way_anew(&config, &old)?;
+        crate::splice::open(&config, self.glass.shared())?;
         let mut doors = self.doors();
         let wanted = convert::listens(&config);
         let new: Vec<Listen> = wanted.iter().filter(|listen| !doors.has(listen)).cloned().collect();
@@ -261,6 +263,8 @@ impl Doors {
             let listener = config.listeners.iter().find(of);
             let one_way = listener.is_some_and(|listener| listener.delivery.one_way());
             entrance.one_way.store(one_way, Ordering::Relaxed);
+            let spliced = listener.is_some_and(|listener| listener.delivery == Delivery::Splice);
+            entrance.spliced.store(spliced, Ordering::Relaxed);
         }
     }
 
