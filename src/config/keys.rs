@@ -183,6 +183,9 @@ const ONEWAY: &[Key] = &[
         neighbours: on the same layer-2 network, where segments of a connection that was handed \
         over travel as they are. routed: behind routers, and every segment travels in an \
         envelope."),
+    key("early", Flag, Is("false"), "Whether SYNs are answered in the driver of the interfaces \
+        (XDP), so that a flood of them does not reach the stack. For real network cards; those \
+        whose driver cannot do it are answered as otherwise, and it is said."),
     key("idle", Span(SECOND, 30 * DAY, &[]), Is("\"1h\""), "A connection that was handed over, \
         without a segment of the client; then it is forgotten."),
     key("flows_max", Count(1024, 16_000_000, &[]), Is("1000000"), "Connections handed over at \

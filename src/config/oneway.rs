@@ -27,6 +27,8 @@ pub struct Oneway {
     pub port: u16,
     /// Where servers are.
     pub network: Network,
+    /// Whether SYNs are answered in the driver.
+    pub early: bool,
     /// How long a connection may be silent.
     pub idle: Duration,
     /// Connections handed over at once.
@@ -118,6 +120,7 @@ impl Builder<'_> {
             key: key?,
             port: table.number("port"),
             network,
+            early: table.flag("early"),
             idle: table.span("idle"),
             flows_max: table.number("flows_max"),
             memos_max: table.number("memos_max"),

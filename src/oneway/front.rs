@@ -5,7 +5,7 @@ use super::fabric::{
 };
 use crate::config::ready::{self, Network};
 use anyhow::{Context, Result};
-use distributor::{Clock, Delivery};
+use distributor::{Clock, Delivery, say};
 use handoff::{Front, Limits, Question, Site};
 use policy::{Class, Instant, Load, TargetId};
 use std::collections::HashMap;
@@ -42,6 +42,11 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
         .context("one-way delivery cannot begin (`baton doctor` says what this machine lacks)")?;
     for interface in &settings.interfaces {
         front.attach(interface).with_context(|| format!("cannot attach to {interface}"))?;
+        if settings.early
+            && let Err(error) = front.attach_early(interface)
+        {
+            say(format_args!("one way: {error}; its SYNs are answered above the driver"));
+        }
     }
     let zero_ns = handoff::now_ns().saturating_sub(clock.now().0);
     Ok(Arc::new(Programs { front, zero_ns, deliveries: Mutex::default() }))

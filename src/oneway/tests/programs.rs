@@ -172,6 +172,7 @@ fn proof(bed: &TestBed, entry: &'static Entry, seed: u64) -> Result<Tally, Strin
         key: Key::parse(&KEY.map(|byte| format!("{byte:02x}")).concat()).unwrap(),
         port: handoff::PORT_DEFAULT,
         network: Network::Neighbours,
+        early: false,
         idle: Duration::from_secs(60),
         flows_max: 10_000,
         memos_max: 10_000,
