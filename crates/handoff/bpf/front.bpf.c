@@ -341,6 +341,23 @@ static __noinline int deliver(struct __sk_buff *skb, struct passage *t, struct f
 	return send_letter(skb, &t->p, flow, holder, KIND_QUERY);
 }
 
+/* The time in units of 67 ms, which go round. */
+static __always_inline __u8 asked_now(void)
+{
+	return bpf_ktime_get_coarse_ns() >> 26;
+}
+
+/* The same segment again, while it is not known whom it is for. The network doubled it, and the copy
+ * must not reach the holder first; or its answer is late or lost and the client sent it again, which
+ * nobody does within 200 ms, and then the holder has it. */
+static __always_inline int asked_again(struct __sk_buff *skb, struct passage *t, struct flow *flow,
+				       const struct server *holder)
+{
+	if ((__u8)(asked_now() - flow->asked) < 2)
+		return drop(COUNT_ASKED_ALREADY);
+	return send_plain(skb, &t->p, flow, holder);
+}
+
 /* New payload on a connection that may move: if it is a request, who answers it? */
 static __always_inline int next_request(struct __sk_buff *skb, struct passage *t, struct flow *flow,
 					const struct server *holder)
@@ -367,6 +384,9 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 		slot = decide(s, &t->p.key, flow->holder);
 		if (slot == ASK) {
 			flow->decided_ack = t->p.ack;
+			flow->decided_seq = t->p.seq;
+			flow->decided = ASK;
+			flow->asked = asked_now();
 			return ask(skb, t);
 		}
 	}
@@ -420,8 +440,10 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		count(COUNT_HANDED_AGAIN);
 		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);
 	}
-	if (t->p.seq == flow->decided_seq)
+	if (t->p.seq == flow->decided_seq && flow->decided != ASK)
 		return deliver(skb, t, flow, holder, flow->decided);
+	if (t->p.seq == flow->decided_seq && !t->answered)
+		return asked_again(skb, t, flow, holder);
 	/* An answer may come when a later request was decided: that one's is not to be forgotten. */
 	if (flow->delivery == DELIVERY_HANDOFF || !(fresh || t->answered) ||
 	    before(t->p.seq, flow->decided_seq))

@@ -97,7 +97,7 @@ struct flow {
 	__u8 state;
 	__u8 delivery;
 	__u8 resyn;		/* a SYN came: the client may have begun anew */
-	__u8 reserved;
+	__u8 asked;		/* when the segment decided for ASK was asked about */
 };
 
 enum delivery {
@@ -269,6 +269,7 @@ enum count {
 	COUNT_RESET_GONE,	/* the server has closed it: the stack resets the client */
 	COUNT_UNSURE,		/* connections whose messages could not be followed */
 	COUNT_LATE_MARK,	/* marked, but not the segment it is for */
+	COUNT_ASKED_ALREADY,	/* another copy of a segment that is held: dropped */
 	COUNT_AGENT_GONE,	/* for the agent's relay, which is not there: the server itself has it */
 	COUNT_END,
 };

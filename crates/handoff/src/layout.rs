@@ -76,7 +76,7 @@ pub(crate) struct Flow {
     pub(crate) state: u8,
     pub(crate) delivery: u8,
     pub(crate) resyn: u8,
-    pub(crate) reserved: u8,
+    pub(crate) asked: u8,
 }
 
 /// `struct listener_key`.
@@ -266,6 +266,7 @@ pub const COUNTS: &[&str] = &[
     "reset_gone",
     "unsure",
     "late_mark",
+    "asked_already",
     "agent_gone",
 ];
 
