@@ -12,14 +12,18 @@ mod site;
 
 use site::{Site, get};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use testbed::{Adversity, Host};
+use testbed::{Adversity, Host, Variant};
 
 /// Runs a test on a site, and shows what was counted where it fails.
 fn on_a_site(work: impl FnOnce(&mut Site)) {
+    on(Variant::Bridge, "", work);
+}
+
+fn on(variant: Variant, more: &str, work: impl FnOnce(&mut Site)) {
     if !testbed::possible() {
         return; // It has said why.
     }
-    let mut site = Site::up();
+    let mut site = Site::up(variant, more);
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&mut site))) {
         let counted = |counts: std::collections::BTreeMap<String, u64>| {
             counts.into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>()
@@ -79,6 +83,23 @@ fn one_connection_brings_what_two_servers_have_and_its_packets_go_to_one() {
 }
 
 #[test]
+fn over_either_protocol_and_behind_routers_both_servers_answer_all_the_same() {
+    for variant in [Variant::Bridge, Variant::Routed] {
+        on(variant, "", |site| {
+            for vip in site.bed.vip().each() {
+                let mut client = site.client_of(vip);
+                for (one, two) in site.files[0].iter().zip(&site.files[1]) {
+                    client.fetch(one, "server1");
+                    client.fetch(two, "server2");
+                }
+            }
+            let found = site.forwarding(1);
+            assert_eq!((found.peers[0].requests, found.peers[1].requests), (8, 8), "{found:?}");
+        });
+    }
+}
+
+#[test]
 fn requests_that_share_a_segment_are_all_served_where_the_connection_is() {
     on_a_site(|site| {
         let mut client = site.client();
@@ -95,12 +116,14 @@ fn requests_that_share_a_segment_are_all_served_where_the_connection_is() {
     });
 }
 
+/// A rule that hangs on a header field, which the kernel does not read: it has to ask each time.
+const ASKED_EACH_TIME: &str = "[[rule]]\nheader = \"X-Never\"\nclass = \"disk\"\n";
+
 #[test]
 fn every_request_goes_where_it_was_sent_though_segments_are_lost_and_doubled() {
-    on_a_site(|site| {
+    on(Variant::Bridge, ASKED_EACH_TIME, |site| {
         let wire = site.bed.wire(Host::Client).unwrap();
-        let adversity = Adversity { loss: 0.02, duplicate: 0.2, ..Adversity::default() };
-        wire.set(adversity).unwrap();
+        wire.set(Adversity { loss: 0.01, duplicate: 0.5, ..Adversity::default() }).unwrap();
         let mut clients: Vec<_> = (0..4).map(|_| site.client()).collect();
         let (one, two) = (site.files[0][2].clone(), site.files[1][2].clone());
         for _ in 0..20 {
@@ -113,6 +136,8 @@ fn every_request_goes_where_it_was_sent_though_segments_are_lost_and_doubled() {
         assert!(towards.duplicated + from.duplicated > 100, "{towards:?} {from:?}");
         let found = site.forwarding(1);
         assert_eq!((found.peers[0].requests, found.peers[1].requests), (80, 80), "{found:?}");
+        let kernel = site.oneway(|_| true).kernel;
+        assert!(kernel["asked"] >= 160 && kernel["asked_already"] > 10, "{kernel:?}");
     });
 }
 

@@ -6,11 +6,11 @@ use control::Client as Admin;
 use control::view::{OnewayView, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::{File, Host, Plan, TestBed};
+use testbed::{File, Host, Plan, TestBed, Variant};
 
 /// Nothing here takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -55,16 +55,17 @@ impl Drop for Running {
 
 impl Site {
     /// Requests below `/one/` are for the first server, those below `/two/` for the second.
-    pub fn up() -> Self {
+    /// Rules of `more` come first.
+    pub fn up(variant: Variant, more: &str) -> Self {
         let sizes = [("0", 0), ("1500", 1500), ("64k", 64 << 10), ("1m", 1 << 20)];
         let files = ["one", "two"].map(|part| {
             let of = |(name, bytes)| File::new(&format!("/{part}/{name}"), bytes);
             sizes.map(of).to_vec()
         });
-        let plan = Plan { files: files.concat(), ..Plan::new(2) };
+        let plan = Plan { files: files.concat(), ..Plan::new(2).wired(variant) };
         let bed = TestBed::up(&plan).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("baton.toml"), configuration(&bed)).unwrap();
+        std::fs::write(folder.path().join("baton.toml"), configuration(&bed, more)).unwrap();
         let agents = [1, 2].map(|number| Some(agent(&bed, &folder, number)));
         let mut run = bed.command(Host::Front, env!("CARGO_BIN_EXE_baton"));
         run.arg("run").arg("-c").arg(folder.path().join("baton.toml"));
@@ -73,8 +74,13 @@ impl Site {
         Self { agents, _switch: switch, folder, bed, files }
     }
 
+    /// A connection to the site's IPv4 address.
     pub fn client(&self) -> Client {
-        let vip = SocketAddr::from((self.bed.vip().v4, 80));
+        self.client_of(self.bed.vip().v4.into())
+    }
+
+    pub fn client_of(&self, vip: IpAddr) -> Client {
+        let vip = SocketAddr::from((vip, 80));
         let connect = || TcpStream::connect_timeout(&vip, PATIENCE);
         let stream = self.bed.enter(Host::Client, connect).unwrap().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -170,8 +176,12 @@ fn agent(bed: &TestBed, folder: &tempfile::TempDir, number: u16) -> Running {
     Running::start(command, "listens on")
 }
 
-fn configuration(bed: &TestBed) -> String {
-    let (vip, interface) = (bed.vip().v4, bed.interface());
+fn configuration(bed: &TestBed, more: &str) -> String {
+    let (vip, interface) = (bed.vip(), bed.interface());
+    let network = match bed.plan().variant {
+        Variant::Bridge => "neighbours",
+        Variant::Routed => "routed",
+    };
     let pin: PathBuf = bed.pins(Host::Front);
     let servers: String = [1, 2]
         .map(|number| {
@@ -183,13 +193,13 @@ fn configuration(bed: &TestBed) -> String {
     format!(
         "workers = 2
 [listen.web]
-address = \"{vip}:80\"
+address = [\"{}:80\", \"[{}]:80\"]
 delivery = \"forward\"
 {servers}
 [policy]
 name = \"static-partition\"
 partition = {{ static = [\"server1\"], cpu = [\"server2\"] }}
-[[rule]]
+{more}[[rule]]
 path_prefix = [\"/two/\", \"/echo2\"]
 class = \"cpu\"
 [health]
@@ -200,8 +210,11 @@ failures = \"off\"
 interfaces = [\"{interface}\"]
 key = \"000102030405060708090a0b0c0d0e0f\"
 agent_period = \"100ms\"
+network = \"{network}\"
 pin = \"{}\"
 ",
+        vip.v4,
+        vip.v6,
         pin.display()
     )
 }
