@@ -54,6 +54,14 @@ bench-relay: bpf ## the relay beside HAProxy and nginx (installs haproxy, nginx-
 		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
 	$(CARGO) bench --locked --bench relay
 
+bench-oneway: bpf bed ## one-way delivery beside direct, relay and HAProxy; root (installs haproxy, wrk, bpftool by apt)
+	@missing=; \
+		command -v haproxy >/dev/null || missing="$$missing haproxy"; \
+		command -v wrk >/dev/null || missing="$$missing wrk"; \
+		command -v bpftool >/dev/null || missing="$$missing bpftool"; \
+		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
+	$(CARGO) bench --locked --bench oneway
+
 bench-sim: bpf ## simulated requests a second, and 10,000,000 log lines under 8 policies (installs: bpf)
 	$(CARGO) build --release --locked
 	$(CARGO) bench --locked -p sim --bench replay

@@ -1,5 +1,8 @@
 //! What is asked for, and with which settings each program answers best.
 
+use crate::measure::Variant;
+use crate::measure::haproxy::{HAPROXY, LARGE, SMALL};
+
 /// One kind of request, and the settings with which each program was found to cost least.
 pub struct Case {
     pub name: &'static str,
@@ -15,13 +18,6 @@ pub struct Case {
     pub floor: Option<&'static Variant>,
 }
 
-/// One way to configure a program: what to put where the file has `@KEY@`.
-#[derive(Debug)]
-pub struct Variant {
-    pub label: &'static str,
-    pub values: &'static [(&'static str, &'static str)],
-}
-
 /// In the order of the last line of output.
 pub const CASES: [Case; 4] = [
     Case {
@@ -29,7 +25,7 @@ pub const CASES: [Case; 4] = [
         about: "1.5 KB, connections kept",
         bytes: 1536,
         close: false,
-        haproxy: &HAPROXY[0],
+        haproxy: &HAPROXY[SMALL],
         nginx: &NGINX[0],
         floor: Some(&FLOOR_COPY),
     },
@@ -38,7 +34,7 @@ pub const CASES: [Case; 4] = [
         about: "1.5 KB, one request a connection",
         bytes: 1536,
         close: true,
-        haproxy: &HAPROXY[0],
+        haproxy: &HAPROXY[SMALL],
         nginx: &NGINX[0],
         floor: None,
     },
@@ -47,7 +43,7 @@ pub const CASES: [Case; 4] = [
         about: "64 KB, connections kept",
         bytes: 64 << 10,
         close: false,
-        haproxy: &HAPROXY[8],
+        haproxy: &HAPROXY[LARGE],
         nginx: &NGINX[5],
         floor: Some(&FLOOR_SPLICE),
     },
@@ -56,42 +52,11 @@ pub const CASES: [Case; 4] = [
         about: "1 MB, connections kept",
         bytes: 1 << 20,
         close: false,
-        haproxy: &HAPROXY[8],
+        haproxy: &HAPROXY[LARGE],
         nginx: &NGINX[5],
         floor: Some(&FLOOR_SPLICE),
     },
 ];
-
-const SPLICE: (&str, &str) = ("SPLICE", "option splice-auto");
-const SPLICE_ALL: (&str, &str) = ("SPLICE", "option splice-response");
-const COPY: (&str, &str) = ("SPLICE", "");
-const PLAIN: (&str, &str) = ("GLOBAL", "");
-
-/// Every way HAProxy was tried; `--tune` measures them all. With splice-response bodies are
-/// spliced always, with splice-auto when HAProxy thinks it worth while (it seldom does).
-pub static HAPROXY: [Variant; 10] = [
-    Variant { label: "copy 16k", values: &[("BUFFER", "16384"), COPY, PLAIN] },
-    Variant { label: "copy 64k", values: &[("BUFFER", "65536"), COPY, PLAIN] },
-    Variant { label: "copy 128k", values: &[("BUFFER", "131072"), COPY, PLAIN] },
-    Variant { label: "copy 256k", values: &[("BUFFER", "262144"), COPY, PLAIN] },
-    Variant { label: "auto 16k", values: &[("BUFFER", "16384"), SPLICE, PLAIN] },
-    Variant { label: "auto 64k", values: &[("BUFFER", "65536"), SPLICE, PLAIN] },
-    Variant { label: "splice 16k", values: &[("BUFFER", "16384"), SPLICE_ALL, PLAIN] },
-    Variant {
-        label: "splice 16k, pipe 256k",
-        values: &[("BUFFER", "16384"), SPLICE_ALL, ("GLOBAL", "tune.pipesize 262144")],
-    },
-    Variant {
-        label: "splice 16k, pipe 1m",
-        values: &[("BUFFER", "16384"), SPLICE_ALL, ("GLOBAL", "tune.pipesize 1048576")],
-    },
-    Variant {
-        label: "copy 16k, edge",
-        values: &[("BUFFER", "16384"), COPY, ("GLOBAL", EDGE_TRIGGERED)],
-    },
-];
-
-const EDGE_TRIGGERED: &str = "expose-experimental-directives\n    tune.fd.edge-triggered on";
 
 const BUFFERS_4K: (&str, &str) = ("BUFFERS", "8 4k");
 const BUFFERS_32K: (&str, &str) = ("BUFFERS", "8 32k");

@@ -1,8 +1,8 @@
 //! The load: wrk, on the server's CPU, and what it says.
 
 use crate::cases::Case;
-use crate::child::Child;
-use crate::stage::{CPU_OTHERS, Proxy};
+use crate::measure::Summary;
+use crate::stage::{CPU_OTHERS, Proxy, start};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub struct Figures {
 /// Drives load at a program for a while and reads its CPU time before and after.
 pub fn drive(proxy: &Proxy, case: &Case, time: Duration, dir: &Path) -> Result<Figures> {
     let script = dir.join("load.lua");
-    fs::write(&script, include_str!("load.lua"))?;
+    fs::write(&script, include_str!("../measure/load.lua"))?;
     let (script, url) =
         (script.display().to_string(), format!("http://{}/{}", proxy.address, case.name));
     let (connections, seconds) = (CONNECTIONS.to_string(), format!("{}s", time.as_secs()));
@@ -34,7 +34,7 @@ pub fn drive(proxy: &Proxy, case: &Case, time: Duration, dir: &Path) -> Result<F
     }
     command.push(&url);
     let before = proxy.child.cpu_ns()?;
-    let said = Child::start("wrk", CPU_OTHERS, dir, &command)?.finish()?;
+    let said = start("wrk", CPU_OTHERS, dir, &command)?.finish()?;
     let cpu_ns = proxy.child.cpu_ns()? - before;
     judge(&said, case, cpu_ns).with_context(|| {
         format!("{} ({}), {}:\n{said}", proxy.program.name(), proxy.variant.label, case.name)
@@ -43,22 +43,13 @@ pub fn drive(proxy: &Proxy, case: &Case, time: Duration, dir: &Path) -> Result<F
 
 /// Figures of a run in which every request was answered, with 200 and in full.
 fn judge(said: &str, case: &Case, cpu_ns: u64) -> Result<Figures> {
-    let line = said.lines().find_map(|line| line.strip_prefix("summary "));
-    let line = line.context("wrk printed no summary")?;
-    let field = |name: &str| -> Result<u64> {
-        let word = line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-        word.and_then(|word| word.parse().ok()).with_context(|| format!("no {name} in {line:?}"))
-    };
+    let summary = Summary::of(said, case.bytes)?;
     for error in ["connect", "read", "write", "timeout", "status"] {
-        ensure!(field(error)? == 0, "requests failed ({error})");
+        ensure!(summary.field(error)? == 0, "requests failed ({error})");
     }
-    let requests = field("requests")?;
-    ensure!(requests > 0, "no request was answered");
-    let body_bytes = u64::try_from(case.bytes)?;
-    ensure!(field("bytes")? > requests * body_bytes, "replies were shorter than the file");
     Ok(Figures {
-        cpu_us: cpu_ns as f64 / 1e3 / requests as f64,
-        requests_per_second: requests as f64 * 1e6 / field("duration_us")? as f64,
-        p99_us: field("p99_us")?,
+        cpu_us: cpu_ns as f64 / 1e3 / summary.field("requests")? as f64,
+        requests_per_second: summary.requests_per_second()?,
+        p99_us: summary.field("p99_us")?,
     })
 }

@@ -7,18 +7,22 @@
 //! `bench/README.md` says what each program is configured to do, and why.
 
 mod cases;
-mod child;
+mod congestion;
 mod floor;
 mod load;
-mod machine;
+#[path = "../measure/mod.rs"]
+mod measure;
 mod report;
 mod stage;
 
 use anyhow::{Result, bail};
-use cases::{BATON, CASES, Case, HAPROXY, NGINX, SPLICED, Variant};
+use cases::{BATON, CASES, Case, NGINX, SPLICED};
 use clap::Parser;
+use congestion::Congestion;
 use load::{Figures, drive};
-use machine::{Congestion, Machine, load_average, said};
+use measure::haproxy::HAPROXY;
+use measure::machine::{Machine, load_average, said};
+use measure::{Variant, child};
 use report::{Row, Setting, Versions};
 use stage::{Program, Stage};
 use std::path::{Path, PathBuf};

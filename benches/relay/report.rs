@@ -1,10 +1,11 @@
 //! What is printed and what is kept.
 
-use crate::cases::{Case, Variant};
+use crate::cases::Case;
 use crate::load::{CONNECTIONS, Figures};
-use crate::machine::Machine;
+use crate::measure::machine::Machine;
+use crate::measure::{Spread, Variant};
 use crate::stage::Program;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,34 +18,6 @@ pub struct Row {
     pub program: Program,
     pub variant: &'static Variant,
     pub rounds: Vec<Figures>,
-}
-
-/// The middle of some numbers, the least and the greatest.
-#[derive(Clone, Copy)]
-pub struct Spread {
-    pub median: f64,
-    pub min: f64,
-    pub max: f64,
-}
-
-impl Spread {
-    /// `None` without numbers.
-    pub fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut sorted: Vec<f64> = numbers.into_iter().collect();
-        sorted.sort_by(f64::total_cmp);
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let half = sorted.len() / 2;
-        let median = match sorted.len() % 2 {
-            0 => f64::midpoint(sorted[half - 1], sorted[half]),
-            _ => sorted[half],
-        };
-        Some(Self { median, min, max })
-    }
-
-    fn json(self) -> Value {
-        let round = |number: f64| (number * 1000.0).round() / 1000.0;
-        json!({ "median": round(self.median), "min": round(self.min), "max": round(self.max) })
-    }
 }
 
 impl Row {

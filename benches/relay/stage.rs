@@ -1,12 +1,14 @@
 //! The programs under test and the server behind them, each on a port that the kernel gave.
 
-use crate::cases::{Case, Variant};
-use crate::child::{Child, GLANCE};
+use crate::cases::Case;
+use crate::measure::child::{Child, GLANCE, WITH_US};
+use crate::measure::{Variant, fill, haproxy, text};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,7 +44,7 @@ impl Program {
     /// Name and text of its configuration, with places to fill.
     fn template(self) -> (&'static str, &'static str) {
         match self {
-            Self::HaProxy => ("haproxy.cfg", include_str!("haproxy.cfg")),
+            Self::HaProxy => ("haproxy.cfg", haproxy::TEMPLATE),
             Self::Nginx => ("nginx.conf", include_str!("nginx.conf")),
             Self::Baton => ("baton.toml", include_str!("baton.toml")),
             Self::Floor => ("floor", ""),
@@ -79,7 +81,7 @@ impl Stage {
         let file = dir.path().join("origin.conf");
         fs::write(&file, fill(include_str!("origin.conf"), &values)?)?;
         let command = ["nginx", "-e", "stderr", "-p", &text(dir.path()), "-c", &text(&file)];
-        let mut server = Child::start("origin", CPU_OTHERS, dir.path(), &command)?;
+        let mut server = start("origin", CPU_OTHERS, dir.path(), &command)?;
         for case in cases {
             await_answer(&mut server, origin, case)?;
         }
@@ -97,21 +99,22 @@ impl Stage {
         let (file, template) = program.template();
         let dir = text(self.dir.path());
         let (port, origin) = (address.port().to_string(), self.origin.port().to_string());
+        let (here, there) = (address.to_string(), self.origin.to_string());
         let mut values = vec![("PORT", &*port), ("ORIGIN", &*origin), ("DIR", &*dir)];
+        values.extend([("BIND", &*here), ("SERVER", &*there)]);
         values.extend(variant.values);
         let name = format!("{}-{port}", program.name());
         let path = self.dir.path().join(format!("{port}-{file}"));
         fs::write(&path, fill(template, &values)?)?;
         let (path, baton) = (text(&path), text(&self.baton));
         let floor = text(&std::env::current_exe()?);
-        let (here, there) = (address.to_string(), self.origin.to_string());
         let command = match program {
             Program::HaProxy => vec!["haproxy", "-db", "-f", &path],
             Program::Nginx => vec!["nginx", "-e", "stderr", "-p", &dir, "-c", &path],
             Program::Baton => vec![&*baton, "run", "-c", &path],
             Program::Floor => vec![&*floor, "--floor", &here, &there, variant.label],
         };
-        let mut child = Child::start(&name, CPU_PROXY, self.dir.path(), &command)?;
+        let mut child = start(&name, CPU_PROXY, self.dir.path(), &command)?;
         await_answer(&mut child, address, case)?;
         Ok(Proxy { program, variant, child, address })
     }
@@ -123,17 +126,11 @@ fn free() -> Result<SocketAddr> {
     Ok(listener.local_addr()?)
 }
 
-fn text(path: &Path) -> String {
-    path.display().to_string()
-}
-
-/// Replaces each `@KEY@`; none may be left.
-fn fill(template: &str, values: &[(&str, &str)]) -> Result<String> {
-    let filled = values
-        .iter()
-        .fold(template.to_owned(), |text, (key, value)| text.replace(&format!("@{key}@"), value));
-    ensure!(!filled.contains('@'), "a placeholder without a value in:\n{filled}");
-    Ok(filled)
+/// Starts a program on one CPU.
+pub fn start(name: &str, cpu: usize, dir: &Path, program: &[&str]) -> Result<Child> {
+    let mut around = Command::new(WITH_US[0]);
+    around.args(&WITH_US[1..]).args(["taskset", "--cpu-list", &cpu.to_string()]);
+    Child::start(name, dir, around, program)
 }
 
 /// Bytes that differ wherever a relay could swap or repeat a part.

@@ -105,6 +105,8 @@ pub const BANS: &[Ban] = &[
         except: &[
             "crates/distributor/src/team.rs",
             "benches/relay/",
+            "benches/measure/",
+            "benches/oneway/",
             "crates/control/examples/status_page.rs",
         ],
         why: "wait for what is to happen, with a limit",

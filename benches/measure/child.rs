@@ -1,4 +1,4 @@
-//! Programs that run beside us: pinned, measured, and gone when we are.
+//! Programs that run beside us: measured, and gone when we are.
 
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
@@ -45,6 +45,9 @@ pub fn go_on() -> Result<()> {
     Ok(())
 }
 
+/// Words of a command that dies with us.
+pub const WITH_US: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
+
 /// A running program; it is killed when this is dropped, and by the kernel when we are killed.
 pub struct Child {
     pub name: String,
@@ -53,21 +56,25 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts `program` on one CPU; what it says goes to a file in `dir`.
-    ///
-    /// `setpriv` and `taskset` set what they set and become the program: its id is the child's.
-    pub fn start(name: &str, cpu: usize, dir: &Path, program: &[&str]) -> Result<Self> {
+    /// Starts a program; what it says goes to a file in `dir`. `around` is what it is started by: a
+    /// command that takes another behind it, does something to itself, and becomes that other, so
+    /// that the child's id is the program's.
+    pub fn start(name: &str, dir: &Path, mut around: Command, program: &[&str]) -> Result<Self> {
         let log = dir.join(format!("{name}.log"));
         let file = File::create(&log)?;
-        let process = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "--", "taskset", "--cpu-list", &cpu.to_string()])
+        let process = around
             .args(program)
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
-            .with_context(|| format!("cannot start {name} by setpriv"))?;
+            .with_context(|| format!("cannot start {name} by {:?}", around.get_program()))?;
         Ok(Self { name: name.to_owned(), process, log })
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Everything it has said.
@@ -104,7 +111,7 @@ impl Child {
     /// CPU time of all its threads so far, user and system, in nanoseconds. The scheduler's own
     /// count: `utime + stime` of `/proc/PID/stat` is this, rounded to hundredths of a second.
     pub fn cpu_ns(&self) -> Result<u64> {
-        let tasks = format!("/proc/{}/task", self.process.id());
+        let tasks = format!("/proc/{}/task", self.id());
         let mut sum = 0;
         for task in fs::read_dir(&tasks).with_context(|| format!("cannot read {tasks}"))? {
             let path = task?.path().join("schedstat");

@@ -1,39 +1,7 @@
-//! The machine: what it is, what is installed, and the setting we borrow from it.
+//! The machine: what it is, and what is installed.
 
 use std::fs;
 use std::process::Command;
-
-const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-
-/// The system's TCP congestion control, the same for every program, put back when dropped.
-pub struct Congestion {
-    before: String,
-    /// What is in force during the run.
-    pub now: String,
-}
-
-impl Congestion {
-    /// Sets `wanted` if we may: neither nginx nor HAProxy 2.6 can choose for itself.
-    pub fn set(wanted: &str) -> Self {
-        let before = read(CONGESTION);
-        if before != wanted
-            && let Err(error) = fs::write(CONGESTION, wanted)
-        {
-            eprintln!("bench-relay: congestion control stays {before}: {error} (root may set it)");
-        }
-        Self { before, now: read(CONGESTION) }
-    }
-}
-
-impl Drop for Congestion {
-    fn drop(&mut self) {
-        if self.before != self.now
-            && let Err(error) = fs::write(CONGESTION, &self.before)
-        {
-            eprintln!("bench-relay: put {CONGESTION} back to {}: {error}", self.before);
-        }
-    }
-}
 
 /// What a line of results says of where it was measured.
 pub struct Machine {
@@ -74,6 +42,7 @@ pub fn said(program: &str, args: &[&str]) -> Option<String> {
     Some(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-fn read(path: &str) -> String {
+/// A file without the spaces around what it says; empty if it cannot be read.
+pub fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

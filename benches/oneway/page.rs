@@ -1,0 +1,120 @@
+//! docs/RESULTS-LIVE.md: what was measured, for who did not run it.
+
+use crate::crossover::{self, PUBLISHED_KB};
+use crate::measure::machine::Machine;
+use crate::modes::{LOADS, Load, Mode};
+use crate::report::Results;
+use anyhow::Result;
+use sim::Figure;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// How far our client is from wrk.
+pub fn client(results: &Results, wrk_us: Option<f64>) -> String {
+    let ours = results.cell(Mode::Direct, LOADS[0].name);
+    let ours = ours.map(|cell| cell.spread(|round| round.cpu_us).median);
+    match ours.zip(wrk_us) {
+        Some((ours, wrk)) => format!(
+            "The client instead of wrk: direct, 1.5 KB kept, takes {ours:.1} us of CPU a request \
+             with it, {wrk:.1} us with wrk."
+        ),
+        None => "wrk is not there: our client is not compared with it.".to_owned(),
+    }
+}
+
+/// Where the two mechanisms cost the same.
+pub fn crossing(figure: &Figure) -> String {
+    let both = figure.curves().len() == crossover::MECHANISMS.len();
+    match crossover::crossing(figure) {
+        Some(kilobytes) => format!(
+            "From {kilobytes:.1} KB on, moving the connection costs less than fetching the reply \
+             laterally; published for Apache in 1999: {PUBLISHED_KB} KB."
+        ),
+        None if both => format!(
+            "One of the two costs less at every size that was measured: they do not cross; \
+             published for Apache in 1999: {PUBLISHED_KB} KB."
+        ),
+        None => "Fetching replies laterally was not measured: there is no crossing.".to_owned(),
+    }
+}
+
+/// Writes the page, its picture and its numbers.
+pub fn write(
+    root: &Path,
+    machine: &Machine,
+    settings: &str,
+    client: &str,
+    results: &Results,
+    figure: &Figure,
+) -> Result<()> {
+    let caption = format!(
+        "Published for Apache in 1999: the curves cross at {PUBLISHED_KB} KB. Here: {} \
+         {}, Linux {}, {}. `make bench-oneway`",
+        crossing(figure),
+        machine.cpu,
+        machine.kernel,
+        machine.date
+    );
+    crossover::save(figure, &caption, &root.join("docs/live"))?;
+    let mut text = format!(
+        "# Results of the live system\n\n\
+         Measured by `make bench-oneway`, which writes this page, at commit `{}`. How, and why so, \
+         is in [bench/README.md](../bench/README.md); lines of all runs are in \
+         `bench/results-oneway.jsonl`. Microseconds are this machine's; ratios say more.\n\n\
+         ```text\n{settings}```\n\n{client}\n\n## What a request costs\n\n\
+         CPU: the whole machine's, client and servers included. Front, back: the programs in the \
+         kernel of the front-end and of the servers. Moved: times that a request went to another \
+         server than the one before. Middle of the rounds.\n",
+        machine.commit
+    );
+    for load in &LOADS {
+        table(&mut text, results, load)?;
+    }
+    for (mode, why) in &results.skipped {
+        write!(text, "\nNot measured: {} ({why}).\n", mode.name())?;
+    }
+    write!(
+        text,
+        "\n```text\n{}\n```\n\n\
+         To reach: pinned_us 0.7, moved_us 1.0, close_us 3.2, over_direct 1.2 at most.\n\n\
+         ## Moving the connection, or fetching the reply laterally\n\n\
+         {}\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
+         Every request but a connection's first is for the other server. The numbers are in \
+         [live/crossover.csv](live/crossover.csv).\n",
+        results.last(),
+        crossing(figure)
+    )?;
+    fs::write(root.join("docs/RESULTS-LIVE.md"), text)?;
+    Ok(())
+}
+
+/// What was measured under one load.
+fn table(text: &mut String, results: &Results, load: &'static Load) -> Result<()> {
+    write!(
+        text,
+        "\n### {}\n\n\
+         | way | CPU us | over direct | requests/s | p50 us | p99 us | moved | front us | \
+         packets at front | back us |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        load.about
+    )?;
+    for cell in results.under(load) {
+        let kernel = cell.kernel.map_or("- | - | -".to_owned(), |kernel| {
+            let (front, packets) = (kernel.front_us, kernel.front_packets);
+            format!("{front:.2} | {packets:.2} | {:.2}", kernel.back_us)
+        });
+        let over = results.over_direct(cell.mode, load.name);
+        writeln!(
+            text,
+            "| {} | {:.1} | {} | {:.0} | {:.0} | {:.0} | {:.2} | {kernel} |",
+            cell.mode.name(),
+            cell.spread(|round| round.cpu_us).median,
+            over.map_or("-".to_owned(), |over| format!("{over:.2}")),
+            cell.spread(|round| round.requests_per_second).median,
+            cell.spread(|round| round.p50_us as f64).median,
+            cell.spread(|round| round.p99_us as f64).median,
+            cell.spread(|round| round.moved).median,
+        )?;
+    }
+    Ok(())
+}
