@@ -2,7 +2,7 @@
 
 use crate::counters::Cause;
 use crate::exchange::Exchange;
-use crate::journal::Tally;
+use crate::journal::{Delivered, Tally};
 use crate::settings::AccessFormat;
 use crate::worker::Worker;
 use policy::Why;
@@ -122,15 +122,16 @@ struct JsonLine<'a> {
 fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Texts<'_>) {
     let ms = |us: u64| us as f64 / 1000.0;
     let client = tally.client.to_string();
-    // Of a reply that did not pass here nothing is known.
+    // Of a reply that did not pass here nothing is known; of one that the kernel moved, its bytes.
     let seen = tally.cause != Cause::OneWay;
+    let read = seen && tally.delivered != Delivered::Splice;
     let line = JsonLine {
         time_ms: started_unix_ms + tally.at.0 / 1_000_000,
         client: &client,
         method: texts.method,
         host: texts.host,
         path: texts.path,
-        status: seen.then_some(tally.status),
+        status: read.then_some(tally.status),
         bytes: seen.then(|| tally.body_out()),
         bytes_out: seen.then_some(tally.bytes_out),
         bytes_in: seen.then_some(tally.bytes_in),
@@ -149,7 +150,7 @@ fn write_json(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts: &Te
         attempts: tally.attempts,
         queue_ms: ms(tally.queue_us),
         connect_ms: ms(tally.connect_us),
-        first_byte_ms: seen.then(|| ms(tally.first_byte_us)),
+        first_byte_ms: read.then(|| ms(tally.first_byte_us)),
         total_ms: seen.then(|| ms(tally.total_us)),
         term: tally.cause.code(),
         request_id: texts.request_id,
@@ -167,7 +168,9 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
     let unix_s = (started_unix_ms + tally.at.0 / 1_000_000) / 1000;
     let quoted = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
     let seen = tally.cause != Cause::OneWay;
+    let read = seen && tally.delivered != Delivered::Splice;
     let number = |number: u64| if seen { number.to_string() } else { "-".to_owned() };
+    let status = if read { tally.status.to_string() } else { "-".to_owned() };
     let ms = |us: u64| if seen { format!("{:.3}", us as f64 / 1000.0) } else { "-".to_owned() };
     // Writing to a Vec cannot fail.
     let _infallible = writeln!(
@@ -181,7 +184,7 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
         texts.method,
         escape(texts.path),
         texts.version,
-        number(u64::from(tally.status)),
+        status,
         number(tally.body_out()),
         quoted(texts.referer),
         quoted(texts.agent),
@@ -200,7 +203,7 @@ fn write_combined(out: &mut Vec<u8>, started_unix_ms: u64, tally: &Tally, texts:
         tally.attempts,
         tally.queue_us as f64 / 1000.0,
         tally.connect_us as f64 / 1000.0,
-        ms(tally.first_byte_us),
+        if read { ms(tally.first_byte_us) } else { "-".to_owned() },
         ms(tally.total_us),
         tally.cause.code(),
         known(texts.trace_id),
