@@ -13,6 +13,9 @@
 /* Marks a packet that we sent to ourselves: a sign within this kernel, never from the network. */
 #define MARK_KILL 0xba700001
 
+/* IPv6's least MTU without its headers. */
+#define MSS6_MIN 1220
+
 static __always_inline struct bpf_sock *find_socket(struct __sk_buff *skb, const struct packet *p,
 						    __u16 port)
 {
@@ -100,6 +103,9 @@ static __noinline enum adopted adopt(struct __sk_buff *skb, const struct packet 
 		bpf_sk_release(listener);
 		return ADOPT_NO_LISTENER;
 	}
+	/* The least that the kernel takes; who offers less with IPv6 does without its MTU of 1280. */
+	if (p->v6 && attrs.mss < MSS6_MIN)
+		attrs.mss = MSS6_MIN;
 	if (o->wscale == WSCALE_NONE) {
 		attrs.rcv_wscale = 0;
 		attrs.snd_wscale = 0;

@@ -61,7 +61,7 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct serve
 		__u16 proto = bpf_htons(ETH_P_IP);
 		fill_udp(&outer.udp, hash, inner + sizeof(outer) - sizeof(outer.ip));
 		fill_ip4(&outer.ip, server->front[3], server->address[3], inner + sizeof(outer));
-		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0) ||
+		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) ||
 		       bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0);
 	}
 	struct outer6 outer = { .envelope = *e };
@@ -74,7 +74,7 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct serve
 	outer.ip.payload_len = bpf_htons(bytes);
 	__builtin_memcpy(&outer.ip.saddr, server->front, 16);
 	__builtin_memcpy(&outer.ip.daddr, server->address, 16);
-	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0) ||
+	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) ||
 	       bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0);
 }
 

@@ -17,11 +17,6 @@
 #define BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (1ull << 8)
 #endif
 
-static __always_inline int is_v4(const __u32 address[4])
-{
-	return !address[0] && !address[1] && address[2] == bpf_htonl(0xffff);
-}
-
 static __noinline __u64 envelope_mac( const struct flow_key *key, const struct envelope *e)
 {
 	struct sip s;

@@ -35,6 +35,11 @@ static __always_inline void map_v4(__u32 out[4], __u32 address)
 	out[3] = address;
 }
 
+static __always_inline int is_v4(const __u32 address[4])
+{
+	return !address[0] && !address[1] && address[2] == bpf_htonl(0xffff);
+}
+
 /* Makes sure that `bytes` of the frame can be read at skb->data. */
 static __always_inline int pull(struct __sk_buff *skb, __u32 bytes)
 {
@@ -63,6 +68,10 @@ static __always_inline __u32 parse_ip(struct __sk_buff *skb, struct packet *p, _
 	struct iphdr *ip = data + l3;
 	if ((void *)(ip + 1) > end)
 		return 0;
+	/* Other protocols behind the Ethernet header may begin with the same bits. */
+	if (l3 == ETH_HLEN &&
+	    skb->protocol != bpf_htons(ip->version == 4 ? ETH_P_IP : ETH_P_IPV6))
+		return 0;
 	if (ip->version == 4) {
 		if (ip->ihl < 5 || ip->frag_off & bpf_htons(0x3fff))
 			return 0;
@@ -82,6 +91,9 @@ static __always_inline __u32 parse_ip(struct __sk_buff *skb, struct packet *p, _
 	p->l4 = l3 + sizeof(*ip6);
 	__builtin_memcpy(p->key.client, &ip6->saddr, 16);
 	__builtin_memcpy(p->key.vip, &ip6->daddr, 16);
+	/* Not on any wire (RFC 4942, 2.2): they would be taken for IPv4. */
+	if (is_v4(p->key.client) || is_v4(p->key.vip))
+		return 0;
 	return ip6->payload_len ? bpf_ntohs(ip6->payload_len) + sizeof(*ip6) : skb->len - l3;
 }
 
@@ -91,6 +103,8 @@ static __always_inline int parse_tcp(struct __sk_buff *skb, struct packet *p, __
 	void *data, *end;
 	__u32 l4 = p->l4;
 
+	/* One variable from here on: of a copy the verifier would not know the bound. */
+	asm volatile("" : "+r"(l4));
 	/* 15 words of IPv4 header are the most. */
 	if (l4 > 256 || pull(skb, l4 + sizeof(struct tcphdr)))
 		return -1;

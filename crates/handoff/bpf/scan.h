@@ -109,7 +109,9 @@ __noinline int scan_line(__u32 at)
 	word = word_at(s, line) | LOWER;
 	if ((__u32)word == (WORD('h', 'o', 's', 't', 0, 0, 0, 0) & 0xffffffff) &&
 	    s->bytes[(line + 4) & SCAN_MASK] == ':') {
-		s->hosts++;
+		/* More than one is all that matters, and they may be many. */
+		if (s->hosts < 2)
+			s->hosts++;
 		s->host = line + 5;
 		s->host_end = at;
 	} else if (word == WORD('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {

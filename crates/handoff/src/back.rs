@@ -18,7 +18,7 @@ const BATCH: u32 = 1024;
 
 /// The server's side of one-way delivery.
 pub struct Back {
-    loaded: Loaded,
+    pub(crate) loaded: Loaded,
     pins: PathBuf,
 }
 

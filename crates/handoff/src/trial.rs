@@ -1,0 +1,115 @@
+//! One packet through a program without a network: what it would do with it. This is the kernel's
+//! own `BPF_PROG_TEST_RUN`, so the very instructions run that run on an interface, with the same
+//! maps; only the verdict is not carried out. For the fixtures in `tests/packets.rs`, which are the
+//! programs' specification, as katran's are.
+
+use crate::object::{Error, Loaded};
+use crate::{Back, Front, sys};
+use std::os::fd::AsFd;
+
+/// Room for what a program adds to a frame.
+const GROWTH: usize = 256;
+
+/// `struct __sk_buff` of linux/bpf.h: its size, and the places of what a trial may set.
+const CONTEXT_BYTES: usize = 192;
+const MARK: usize = 8;
+const IFINDEX: usize = 40;
+
+/// `BPF_F_TEST_SKB_CHECKSUM_COMPLETE`: the sum over the packet is known, as from most hardware, and
+/// has to be right afterwards.
+const SUMMED: u32 = 4;
+
+/// A packet and the circumstances in which it comes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Trial<'a> {
+    /// From its Ethernet header on.
+    pub frame: &'a [u8],
+    /// The interface it comes through, of the namespace of the calling thread; 1 is `lo`.
+    pub ifindex: u32,
+    /// Its mark.
+    pub mark: u32,
+    /// Whether it comes with the sum over its bytes. The kernel refuses the trial if the program
+    /// leaves that sum wrong.
+    pub summed: bool,
+}
+
+/// What a program did with a packet.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// `TC_ACT_*`, or `XDP_*` of the driver's program.
+    pub verdict: i32,
+    /// The packet afterwards.
+    pub frame: Vec<u8>,
+    /// Its mark afterwards.
+    pub mark: u32,
+}
+
+/// Runs a program on a frame; without `context` in none.
+fn attempt(
+    loaded: &Loaded,
+    program: &str,
+    frame: &[u8],
+    context: &mut [u8],
+    flags: u32,
+) -> Result<(i32, Vec<u8>), Error> {
+    let mut after = vec![0; frame.len() + GROWTH];
+    let (verdict, bytes) =
+        sys::test_run(loaded.program(program).as_fd(), context, frame, &mut after, flags)
+            .map_err(|cause| Error::system(format!("no trial of {program}"), cause))?;
+    after.truncate(bytes);
+    Ok((verdict.cast_signed(), after))
+}
+
+fn attempt_at_tc(loaded: &Loaded, program: &str, trial: &Trial<'_>) -> Result<Tried, Error> {
+    let mut context = [0; CONTEXT_BYTES];
+    for (at, value) in [(MARK, trial.mark), (IFINDEX, trial.ifindex)] {
+        context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    let flags = if trial.summed { SUMMED } else { 0 };
+    let (verdict, frame) = attempt(loaded, program, trial.frame, &mut context, flags)?;
+    let mark = context[MARK..MARK + 4].try_into().expect("four bytes were cut");
+    Ok(Tried { verdict, frame, mark: u32::from_ne_bytes(mark) })
+}
+
+impl Front {
+    /// What the program does with a packet.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame or the circumstances.
+    #[doc(hidden)]
+    pub fn try_packet(&self, trial: &Trial<'_>) -> Result<Tried, Error> {
+        attempt_at_tc(&self.loaded, "front_ingress", trial)
+    }
+
+    /// What the driver's program does with a packet.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame.
+    #[doc(hidden)]
+    pub fn try_early(&self, frame: &[u8]) -> Result<Tried, Error> {
+        let (verdict, frame) = attempt(&self.loaded, "front_early", frame, &mut [], 0)?;
+        Ok(Tried { verdict, frame, mark: 0 })
+    }
+}
+
+impl Back {
+    /// What the program does with a packet that comes in.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame or the circumstances.
+    #[doc(hidden)]
+    pub fn try_packet(&self, trial: &Trial<'_>) -> Result<Tried, Error> {
+        attempt_at_tc(&self.loaded, "back_ingress", trial)
+    }
+
+    /// What the program does with a packet that leaves.
+    ///
+    /// # Errors
+    /// The kernel refuses the frame or the circumstances.
+    #[doc(hidden)]
+    pub fn try_reply(&self, trial: &Trial<'_>) -> Result<Tried, Error> {
+        attempt_at_tc(&self.loaded, "back_egress", trial)
+    }
+}
