@@ -43,6 +43,7 @@ struct standing {
 	__u32 rcv_nxt;
 	__u32 write_seq;
 	__u8 established;
+	__u8 ahead;		/* it has what comes behind something that has not come */
 };
 
 /* Looks for a socket of this very connection; a listener is none. */
@@ -73,6 +74,7 @@ static __noinline void look(struct __sk_buff *skb, const struct packet *p,
 	if (tp) {
 		standing->rcv_nxt = tp->rcv_nxt;
 		standing->write_seq = tp->write_seq;
+		standing->ahead = !!tp->out_of_order_queue.rb_node;
 	}
 	bpf_sk_release(sk);
 }

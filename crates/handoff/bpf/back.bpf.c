@@ -199,7 +199,7 @@ static __always_inline int handed_over(struct __sk_buff *skb, struct letter *let
 static __always_inline int at_rest(const struct packet *p, const struct owned *owned,
 				   const struct standing *standing)
 {
-	return standing->established && standing->rcv_nxt == p->seq &&
+	return standing->established && !standing->ahead && standing->rcv_nxt == p->seq &&
 	       standing->write_seq == p->ack && owned->phase == PHASE_REST &&
 	       owned->reply_end == p->ack && owned->request_end == p->seq;
 }

@@ -53,15 +53,16 @@ static __always_inline struct page *the_page(void)
 	return bpf_map_lookup_elem(&pages, &zero);
 }
 
-/* A connection is given to a server. */
-static __always_inline void book_open(__u32 server)
+/* A connection is given to a server; `open`: whether it is to be closed again. */
+static __always_inline void book_open(__u32 server, int open)
 {
 	struct book *book = bpf_map_lookup_elem(&books, &server);
 	struct page *page = the_page();
 
 	if (!book || !page)
 		return;
-	__sync_fetch_and_add(&book->open, 1);
+	if (open)
+		__sync_fetch_and_add(&book->open, 1);
 	__sync_fetch_and_add(&book->begun, 1);
 	book->chosen = __sync_fetch_and_add(&page->serial, 1) + 1;
 }

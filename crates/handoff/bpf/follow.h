@@ -63,9 +63,11 @@ static __always_inline void follow_request(struct __sk_buff *skb, struct packet 
 			unsure(owned);
 		return;
 	}
+	/* What overtook the next request is not looked at: if it is more than that one's body, no later
+	 * request begins where this one ends, and the connection stays. */
 	if (p->seq == owned->request_end)
 		begin_request(skb, p, owned, owned->reply_end);
-	else if (before(owned->request_end, end))
+	else if (before(p->seq, owned->request_end) && before(owned->request_end, end))
 		unsure(owned);
 }
 

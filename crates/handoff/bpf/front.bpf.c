@@ -139,16 +139,18 @@ static __noinline int reset_client(struct __sk_buff *skb, const struct passage *
 	return bpf_redirect_neigh(flow->ifindex, NULL, 0, 0);
 }
 
-/* Out to user space, which decides and sends it back. Who sent it is not needed any more: the place
- * of that address in the frame says from which interface it came. */
+/* Out to user space, which decides and sends it back. Who sent it, and to whom, is not needed any more:
+ * in the place of these addresses the frame says from which interface it came, and which segment is
+ * asked about. The TAP may cut it up; its other parts only follow the first. */
 static __noinline int ask(struct __sk_buff *skb, const struct passage *t)
 {
-	__u8 note[ETH_ALEN] = { 0x02, 0xba };
+	__u8 note[2 * ETH_ALEN] = { 0x02, 0xba, 0, 0, 0, 0, 0x02, 0xba };
 
 	if (t->answered)
 		return drop(COUNT_UNANSWERED);
-	__builtin_memcpy(note + 2, &t->ifindex, 4);
-	if (bpf_skb_store_bytes(skb, ETH_ALEN, note, sizeof(note), 0))
+	__builtin_memcpy(note + 2, &t->p.seq, 4);
+	__builtin_memcpy(note + ETH_ALEN + 2, &t->ifindex, 4);
+	if (bpf_skb_store_bytes(skb, 0, note, sizeof(note), 0))
 		return TC_ACT_SHOT;
 	count(COUNT_ASKED);
 	return bpf_redirect(site.tap_ifindex, 0);
@@ -215,7 +217,8 @@ static __noinline enum looks look_at(struct __sk_buff *skb, const struct packet 
 	if (method == METHOD_NONE)
 		return LOOKS_NOT_HTTP;
 	scan_head(s);
-	if (!s->end)
+	/* Whole, and not only because the kernel has put segments together. */
+	if (!s->end || (skb->gso_size && s->end > skb->gso_size))
 		return LOOKS_SPLIT;
 	if (s->end < p->length && method != METHOD_BODY && !s->has_length && !s->encoded)
 		return LOOKS_PIPELINED;
@@ -257,7 +260,7 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 			return TC_ACT_SHOT;
 		return relay(skb, t, COUNT_LOCAL_FULL);
 	}
-	book_open(slot);
+	book_open(slot, 1);
 	count(COUNT_HANDED_OVER);
 	if (t->p.flags & FIN) {
 		/* All that it will ever say: nothing later closes it. */
@@ -445,7 +448,7 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 	if (t->p.seq == flow->decided_seq && !t->answered)
 		return asked_again(skb, t, flow, holder);
 	/* An answer may come when a later request was decided: that one's is not to be forgotten. */
-	if (flow->delivery == DELIVERY_HANDOFF || !(fresh || t->answered) ||
+	if (flow->delivery == DELIVERY_HANDOFF || (t->answered ? t->verdict == ASK : !fresh) ||
 	    before(t->p.seq, flow->decided_seq))
 		return send_plain(skb, &t->p, flow, holder);
 	return next_request(skb, t, flow, holder);
@@ -473,12 +476,12 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 		return bpf_redirect(flow->ifindex, BPF_F_INGRESS);
 	}
 	if (flow->mark_seq != t->p.seq) {
-		/* Not if it was closed meanwhile: nobody would close it again. */
-		if (__sync_val_compare_and_swap(&flow->counted, flow->holder, slot) ==
-		    flow->holder) {
+		/* Not open if it was closed meanwhile: nobody would close it again. */
+		int open = __sync_val_compare_and_swap(&flow->counted, flow->holder, slot) ==
+			   flow->holder;
+		if (open)
 			book_close(flow->holder);
-			book_open(slot);
-		}
+		book_open(slot, open);
 		flow->mark_seq = t->p.seq;
 		flow->holder = slot;
 		flow->moves++;

@@ -34,9 +34,13 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 };
+struct rb_root {
+	struct rb_node *rb_node;
+};
 struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 write_seq;
+	struct rb_root out_of_order_queue;
 };
 struct tcp_timewait_sock;
 #pragma clang attribute pop

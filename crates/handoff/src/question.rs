@@ -27,6 +27,8 @@ pub struct Question {
     pub holder: Option<u16>,
     frame: Vec<u8>,
     payload: usize,
+    /// It is a later part of a large segment that was cut up on its way here.
+    follows: bool,
 }
 
 /// The answer.
@@ -45,9 +47,10 @@ impl Question {
     }
 
     fn read(frame: Vec<u8>) -> Option<(Self, FlowKey)> {
-        if frame.get(6..8)? != NOTE {
+        if frame.get(..2)? != NOTE || frame.get(6..8)? != NOTE {
             return None;
         }
+        let asked = u32::from_ne_bytes(frame.get(2..6)?.try_into().ok()?);
         let ip = frame.get(ETHERNET..)?;
         let (client, vip, header, total) = match ip.first()? >> 4 {
             4 => {
@@ -72,6 +75,7 @@ impl Question {
         let tcp = ip.get(header..)?;
         let port = |at: usize| Some(u16::from_be_bytes(tcp.get(at..at + 2)?.try_into().ok()?));
         let (client, vip) = (SocketAddr::new(client, port(0)?), SocketAddr::new(vip, port(2)?));
+        let follows = u32::from_be_bytes(tcp.get(4..8)?.try_into().ok()?) != asked;
         let payload = ETHERNET + header + usize::from(tcp.get(12)? >> 4) * 4;
         let end = ETHERNET + total;
         if payload > end || end > frame.len() {
@@ -80,7 +84,7 @@ impl Question {
         let mut frame = frame;
         frame.truncate(end);
         let key = FlowKey::new(client, vip);
-        Some((Self { client, vip, holder: None, frame, payload }, key))
+        Some((Self { client, vip, holder: None, frame, payload, follows }, key))
     }
 }
 
@@ -96,6 +100,10 @@ impl Front {
                 Ok(bytes) => {
                     let read = Question::read(frame[..bytes].to_vec());
                     if let Some((mut question, key)) = read {
+                        if question.follows {
+                            self.reply(&question, NOBODY)?;
+                            continue;
+                        }
                         question.holder = self.holder(&key);
                         return Ok(Some(question));
                     }
@@ -125,6 +133,10 @@ impl Front {
             Verdict::Server(slot) => u32::from(slot),
             Verdict::Relay => RELAY,
         };
+        self.reply(question, slot)
+    }
+
+    fn reply(&self, question: &Question, slot: u32) -> io::Result<()> {
         let mut frame = question.frame.clone();
         frame[..2].copy_from_slice(&NOTE);
         frame[2..6].copy_from_slice(&slot.to_ne_bytes());

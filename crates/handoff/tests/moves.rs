@@ -6,26 +6,13 @@
 
 mod site;
 
-use handoff::{Delivery, Memo, Repeat};
+use handoff::Delivery;
 use site::client::{Client, get};
 use site::{OneWay, by_query};
 use std::net::SocketAddr;
 use testbed::{File, Plan, Variant};
 
 const BOTH: [Variant; 2] = [Variant::Bridge, Variant::Routed];
-
-/// The answers that the kernel may repeat: all of them, so that nobody is asked.
-fn remember_all(one_way: &OneWay) {
-    let plan = one_way.bed.plan();
-    for file in &plan.files {
-        for slot in 0..plan.servers {
-            let what = Repeat::Server { slot, load_max: u64::MAX, until_ns: u64::MAX };
-            let memo = Memo { what, epoch: 1, target: 0, class: 0 };
-            let key = one_way.front.key(&get(&file.path, slot + 1)).unwrap();
-            one_way.front.remember(key, &memo).unwrap();
-        }
-    }
-}
 
 /// Which file a connection asks for at a turn: large ones seldom, each size at least once.
 fn file_at(files: &[File], number: u32, turn: u32) -> &File {
@@ -64,7 +51,7 @@ fn twenty_thousand_requests_move_at_every_request() {
     }
     for variant in BOTH {
         let one_way = OneWay::up(&Plan::new(3).wired(variant), Delivery::Multi, by_query);
-        remember_all(&one_way);
+        one_way.remember_all();
         let turns = 400 * site::times();
         move_about(&one_way, 50, turns);
         let told = one_way.counts();
@@ -91,7 +78,7 @@ fn requests_that_user_space_decides_move_as_well() {
 /// A site of two neighbouring servers whose answers are in the kernel, and its IPv4 address.
 fn pair() -> (OneWay, SocketAddr) {
     let one_way = OneWay::up(&Plan::new(2), Delivery::Multi, by_query);
-    remember_all(&one_way);
+    one_way.remember_all();
     let vip = one_way.bed.vip().at(80)[0];
     (one_way, vip)
 }
@@ -126,7 +113,7 @@ fn requests_pipelined_in_segments_of_their_own_are_all_answered_in_order() {
         let plan = Plan::new(3).wired(BOTH[variant]);
         let one_way = OneWay::up(&plan, Delivery::Multi, by_query);
         if memos {
-            remember_all(&one_way);
+            one_way.remember_all();
         }
         let files = &one_way.bed.plan().files;
         let vip = one_way.bed.vip().at(80)[variant];

@@ -6,13 +6,17 @@
 
 pub mod client;
 
-use handoff::{Back, Delivery, Front, Limits, Question, Row, Site, State, Verdict};
+use handoff::{
+    Back, Delivery, Front, Limits, Memo, Question, Repeat, Row, Site, State, Verdict,
+};
+use client::Client;
+use std::net::{SocketAddr, TcpListener};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use testbed::{Host, Plan, TestBed, Variant};
+use testbed::{File, Host, Plan, TestBed, Variant};
 
 /// How long anything may take before a test has failed.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -69,6 +73,41 @@ impl OneWay {
             text += &format!("\nserver{number}: {}", some(back.counters()));
         }
         text
+    }
+
+    /// Gives the kernel every answer to repeat, so that nobody is asked.
+    pub fn remember_all(&self) {
+        let plan = self.bed.plan();
+        for file in &plan.files {
+            for slot in 0..plan.servers {
+                let what = Repeat::Server { slot, load_max: u64::MAX, until_ns: u64::MAX };
+                let memo = Memo { what, epoch: 1, target: 0, class: 0 };
+                let key = self.front.key(&client::get(&file.path, slot + 1)).unwrap();
+                self.front.remember(key, &memo).unwrap();
+            }
+        }
+    }
+
+    /// A file of all servers.
+    pub fn file(&self, path: &str) -> &File {
+        self.bed.plan().files.iter().find(|file| file.path == path).unwrap()
+    }
+
+    /// Who listens at an address of a machine.
+    pub fn listener(&self, host: Host, at: SocketAddr) -> TcpListener {
+        self.bed.enter(host, || TcpListener::bind(at)).unwrap().unwrap()
+    }
+
+    /// The sum of a counter of a machine's kernel over the lines of `netstat`, such as
+    /// `ListenOverflows`.
+    pub fn netstat(&self, host: Host, name: &str) -> u64 {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+        let text = self.bed.enter(host, read).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let pairs = lines.chunks(2).flat_map(|pair| {
+            pair[0].split(' ').zip(pair[1].split(' ')).filter(|(known, _)| *known == name)
+        });
+        pairs.map(|(_, count)| count.parse::<u64>().unwrap()).sum()
     }
 
     /// Runs `work` among the clients; when it panics, what was counted is told.
@@ -200,6 +239,35 @@ pub fn by_query(question: &Question) -> Verdict {
     let line = String::from_utf8_lossy(line);
     let number = line.split("?s").nth(1).and_then(|rest| rest[..1].parse::<u16>().ok());
     number.map_or(Verdict::Relay, |number| Verdict::Server(number - 1))
+}
+
+/// Runs `work` at a site of two servers that are asked for by their numbers: among neighbours and
+/// behind a router, by IPv4 and by IPv6; then all must be closed.
+pub fn everywhere(work: impl Fn(&OneWay, SocketAddr)) {
+    if !is_possible() {
+        return;
+    }
+    for variant in [Variant::Bridge, Variant::Routed] {
+        let one_way = OneWay::up(&Plan::new(2).wired(variant), Delivery::Multi, by_query);
+        for vip in one_way.bed.vip().at(80) {
+            work(&one_way, vip);
+        }
+        one_way.assert_settled();
+    }
+}
+
+/// The next connection that a listener gets.
+pub fn accept(listener: &TcpListener) -> Client {
+    listener.set_nonblocking(true).unwrap();
+    let mut accepted = None;
+    let came = becomes(PATIENCE, || {
+        accepted = listener.accept().ok();
+        accepted.is_some()
+    });
+    assert!(came, "nobody connects to {listener:?}");
+    let (stream, _) = accepted.unwrap();
+    stream.set_nonblocking(false).unwrap();
+    Client::over(stream).unwrap()
 }
 
 /// Waits until something holds, and says whether it did within the limit.

@@ -1,0 +1,120 @@
+//! Method: links lose, double, reorder and delay frames while connections move at every request;
+//! every byte must be right, and every reply must come while retransmission is still trying.
+
+// Helpers are no tests in the eyes of clippy.
+#![allow(clippy::unwrap_used)]
+
+mod site;
+
+use handoff::Delivery;
+use site::client::{Client, get, request};
+use site::{OneWay, by_query};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use testbed::{Adversity, Host, Plan, Variant, Wire, content};
+
+/// Retransmissions that find the way after several were lost are a second apart and more.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Clients at once.
+const CLIENTS: u16 = 10;
+
+/// Requests of each under one kind of adversity.
+const REQUESTS: u32 = 12;
+
+/// One kind of adversity.
+fn kinds() -> [(&'static str, Adversity); 5] {
+    let none = Adversity { seed: 5, ..Adversity::default() };
+    let delay = Duration::from_millis(2);
+    [
+        ("1 % lost", Adversity { loss: 0.01, ..none }),
+        ("5 % lost", Adversity { loss: 0.05, ..none }),
+        ("20 % doubled", Adversity { duplicate: 0.2, ..none }),
+        ("reordered and late", Adversity { reorder: 0.2, delay, ..none }),
+        ("all", Adversity { loss: 0.01, duplicate: 0.2, reorder: 0.1, delay, ..none }),
+    ]
+}
+
+/// A client that tries again when even its SYNs were lost, as people do.
+fn connect(vip: SocketAddr) -> Client {
+    let client = (0..3).find_map(|_| Client::connect(vip).ok()).expect("a connection");
+    client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    client
+}
+
+/// Asks for small files, another server each time. A connection may stay, but not lie.
+fn ask_about(one_way: &OneWay, number: u16) {
+    let plan = one_way.bed.plan();
+    let vips = one_way.bed.vip().at(80);
+    let mut client = connect(vips[usize::from(number % 2)]);
+    let began = Instant::now();
+    for turn in 0..REQUESTS * site::times() {
+        let file = &plan.files[[0, 1, 1, 2, 1, 5][turn as usize % 6]];
+        let server = (number + turn as u16) % plan.servers + 1;
+        let body = content::slice("/a-body", 0, 20_000);
+        let echo = turn % 6 == 3;
+        let length = format!("Content-Length: {}\r\n", body.len());
+        match echo {
+            true => client.send(&[&request("POST", "/echo", server, &length), body].concat()),
+            false => client.send(&get(&file.path, server)),
+        }
+        let reply = client.reply().unwrap_or_else(|error| {
+            let from = client.stream.local_addr().unwrap();
+            panic!("{from}, request {turn}, after {:?}: {error}", began.elapsed())
+        });
+        match echo {
+            true => assert!(reply.status == 200 && reply.body == body, "{}", reply.head),
+            false => reply.assert_is(file, reply.server().unwrap()),
+        }
+    }
+}
+
+/// Every kind of adversity on each of these links, and on all of them.
+fn suffer(variant: Variant, memos: bool) {
+    if !site::is_possible() {
+        return;
+    }
+    let one_way = OneWay::up(&Plan::new(2).wired(variant), Delivery::Multi, by_query);
+    if memos {
+        one_way.remember_all();
+    }
+    let wires = [Host::Client, Host::Server(1), Host::Server(2)];
+    let wires = wires.map(|host| one_way.bed.wire(host).unwrap());
+    for (kind, adversity) in kinds() {
+        for (place, range) in [("clients", 0..1), ("servers", 1..3), ("both", 0..3)] {
+            let set = |wire: &Wire, what| wire.set(what).unwrap();
+            wires.iter().for_each(|wire| set(wire, Adversity::default()));
+            wires[range].iter().for_each(|wire| set(wire, adversity));
+            let (began, moved) = (Instant::now(), one_way.count("moved"));
+            one_way.client(|| {
+                std::thread::scope(|scope| {
+                    for number in 0..CLIENTS {
+                        let one_way = &one_way;
+                        scope.spawn(move || ask_about(one_way, number));
+                    }
+                });
+            });
+            let moved = one_way.count("moved") - moved;
+            println!("{kind}, {place}: {moved} moved in {:?}", began.elapsed());
+            let all = u64::from(u32::from(CLIENTS) * (REQUESTS * site::times() - 1));
+            assert!(moved > all / 2, "{kind}, {place}: {moved} of {all}\n{}", one_way.counts());
+        }
+    }
+    wires.iter().for_each(|wire| wire.set(Adversity::default()).unwrap());
+    one_way.assert_settled();
+}
+
+#[test]
+fn no_byte_is_wrong_and_nobody_waits_for_ever_among_neighbours() {
+    suffer(Variant::Bridge, true);
+}
+
+#[test]
+fn no_byte_is_wrong_and_nobody_waits_for_ever_behind_a_router() {
+    suffer(Variant::Routed, true);
+}
+
+#[test]
+fn no_byte_is_wrong_and_nobody_waits_for_ever_where_user_space_is_asked() {
+    suffer(Variant::Bridge, false);
+}
