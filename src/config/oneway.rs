@@ -81,14 +81,15 @@ pub enum Network {
 const LEARN_FROM_REPLIES: &[&str] = &["peak-ewma", "prequal", "wrr-time"];
 
 /// Keys that hold for requests that pass the switch, and for no others.
-const OF_THE_RELAY: &[(&str, &str)] = &[
-    ("queue", "max_inflight"),
+const OF_THE_SWITCH: &[(&str, &str)] = &[("queue", "max_inflight"), ("policy", "admission")];
+
+/// Keys that hold for requests that pass a relay: the switch, or an agent's that forwards.
+const OF_A_RELAY: &[(&str, &str)] = &[
     ("limits", "body"),
     ("retry", "attempts"),
     ("retry", "budget"),
     ("timeouts", "first_byte"),
     ("timeouts", "body"),
-    ("policy", "admission"),
     ("forwarded", "x_forwarded"),
     ("forwarded", "forwarded"),
     ("forwarded", "via"),
@@ -241,7 +242,8 @@ impl Builder<'_> {
         if let Some(policy) = policy {
             self.learners(policy, servers, &place);
         }
-        self.of_the_relay(&place);
+        let relayed = |one: &Listener| !one.delivery.one_way() || one.delivery == Delivery::Forward;
+        self.of_the_relay(&place, listeners.iter().all(relayed));
         self.asked_always(&place);
     }
 
@@ -298,10 +300,12 @@ impl Builder<'_> {
         self.problems.push(problem.after(listener.clone()));
     }
 
-    /// Keys that somebody set and that hold for the relay alone.
-    fn of_the_relay(&mut self, listener: &Option<Place>) {
+    /// Keys that somebody set and that hold for relays alone. `relayed`: every request meets one,
+    /// the switch's or an agent's.
+    fn of_the_relay(&mut self, listener: &Option<Place>, relayed: bool) {
         let mut found: Vec<(String, Option<Place>)> = Vec::new();
-        for (section, key) in OF_THE_RELAY {
+        let of_a_relay = if relayed { &[] } else { OF_A_RELAY };
+        for (section, key) in OF_THE_SWITCH.iter().chain(of_a_relay) {
             let table = self.document.one(section);
             if table.is_set(key) {
                 found.push((format!("{section}.{key}"), table.place(key)));
@@ -364,12 +368,12 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_relay_is_one() {
+    fn every_key_of_a_relay_is_one() {
         let known = |(section, name): &(&str, &str)| {
             let section = super::super::keys::section(section).expect("it is a section");
             section.keys.iter().any(|key| key.name == *name)
         };
-        assert!(OF_THE_RELAY.iter().all(known));
+        assert!(OF_THE_SWITCH.iter().chain(OF_A_RELAY).all(known));
     }
 
     #[test]

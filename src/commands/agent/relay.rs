@@ -270,6 +270,23 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_listens_on_every_address_leaves_its_relay_none() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = Plan {
+            settings: Settings::default(),
+            workers: 1,
+            listens: vec![Listen::new("forward", SocketAddr::from(([127, 0, 0, 1], 80)))],
+            servers: Vec::new(),
+            drain: Duration::ZERO,
+        };
+        let port = taken.local_addr().unwrap().port();
+        let refused = plan.open(port).err().map(|error| format!("{error:#}")).unwrap_or_default();
+        assert!(refused.contains("must listen on another address"), "{refused}");
+        drop(taken);
+        assert_eq!(plan.open(port).unwrap().sockets[0].len(), 1);
+    }
+
+    #[test]
     fn what_nobody_chose_or_nobody_knows_is_served_here_and_counted() {
         let slots = [(10, 0), (11, 1)].into();
         let counts = Arc::<Counts>::default();
