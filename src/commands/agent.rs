@@ -51,7 +51,7 @@ pub fn run(args: &flags::Agent) -> Outcome {
         true => (Arc::new(NoKernel) as Arc<dyn Kernel>, None),
         false => take_over(&plan, socket.local_addr()?.port())?,
     };
-    answer(&plan, socket, kernel, relay)?;
+    answer(args, &plan, socket, kernel, relay)?;
     if !args.report_only {
         say(format_args!(
             "baton: the agent ends; the kernel's programs stay, with tables pinned below {}, and \
@@ -70,7 +70,7 @@ fn take_over(plan: &Plan, port: u16) -> anyhow::Result<(Arc<dyn Kernel>, Option<
     let doors = plan.relay.as_ref().map(|relay| relay.open(port)).transpose()?;
     let attached = back::attach(plan, doors.as_ref().map_or(0, |doors| doors.port))?;
     let running = match (&plan.relay, doors) {
-        (Some(relay), Some(doors)) => Some(relay::start(relay, doors, Arc::clone(&attached))?),
+        (Some(relay), Some(doors)) => Some(relay::start(relay, doors, attached.clone())?),
         _ => None,
     };
     Ok((attached, running))
@@ -91,6 +91,7 @@ fn complain(rows: &[Row]) {
 
 /// Answers until a signal; then what is relayed may end, until another one.
 fn answer(
+    args: &flags::Agent,
     plan: &Plan,
     socket: TcpListener,
     kernel: Arc<dyn Kernel>,
@@ -109,15 +110,20 @@ fn answer(
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        let (args, forwards) = (args.clone(), relay.as_ref().map(|(relay, _)| relay.clone()));
         let mut agent = Agent::start(socket, settings, Arc::new(System), kernel)?;
         if let Some((relay, _)) = &relay {
             agent = agent.with_relay(Arc::clone(relay) as _);
         }
         say(format_args!("baton: agent of {} listens on {}", plan.name, agent.address()?));
         let end = async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            loop {
+                tokio::select! {
+                    _ = terminate.recv() => break,
+                    _ = interrupt.recv() => break,
+                    _ = hangup.recv() => reload(args.clone(), forwards.clone()).await,
+                }
             }
         };
         agent.serve(end).await.context("the agent failed")?;
@@ -126,6 +132,22 @@ fn answer(
             None => Ok(()),
         }
     })
+}
+
+/// Reads the file again for the relay: nothing else of it changes while the agent runs.
+async fn reload(args: flags::Agent, relay: Option<Arc<Relay>>) {
+    let read = move || match (relay, Plan::of(&args, &System)?.relay) {
+        (Some(relay), Some(plan)) => {
+            relay.apply(&plan).map(|count| format!("the relay knows {count} servers"))
+        }
+        _ => Ok("there is no relay here; start the agent again for other changes".to_owned()),
+    };
+    // Not here: names may have to be looked up.
+    let done = tokio::task::spawn_blocking(read).await;
+    match done.context("the agent failed").and_then(|done| done) {
+        Ok(done) => say(format_args!("baton: read the configuration again: {done}")),
+        Err(error) => say(format_args!("baton: all stays as it was: {error:#}")),
+    }
 }
 
 /// Ends the relay when its connections have ended, or at a second signal.

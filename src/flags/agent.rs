@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Flags of `baton agent`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 It reads the same file as the switch, and finds its own server there by this host's addresses.
 First it looks at the host as `baton doctor --role server` does, and refuses to start where
@@ -20,7 +20,8 @@ Examples:
               --server 10.0.0.11:80 --listen 10.0.0.11:7118
   baton agent -c baton.toml --detach           # connections handed over here end
 
-Signals: TERM and INT end the agent; the kernel's programs stay, and so do the connections.")]
+Signals: TERM and INT end the agent; the kernel's programs stay, and so do the connections. HUP reads
+the servers and settings of its relay again.")]
 pub struct Agent {
     /// Configuration of the switch; flags replace what it says
     #[arg(short, long, value_name = "FILE")]

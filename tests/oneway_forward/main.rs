@@ -109,6 +109,7 @@ fn requests_that_share_a_segment_are_all_served_where_the_connection_is() {
         for file in [&two, &one, &two] {
             client.reply().unwrap().is(file, "server1");
         }
+        site.reload_agent(1, "the relay knows 2 servers");
         client.fetch(&two, "server2");
         let found = site.forwarding(1);
         assert_eq!(found.requests["pipelined"], 2, "{found:?}");

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use testbed::{File, Host, Plan, TestBed, Variant};
 
@@ -28,7 +29,10 @@ pub struct Site {
 }
 
 /// A process, killed when dropped.
-struct Running(Child);
+struct Running {
+    child: Child,
+    said: Receiver<String>,
+}
 
 impl Running {
     /// Starts it and waits until it says so.
@@ -41,15 +45,16 @@ impl Running {
             said += &line.unwrap_or_else(|| panic!("it has ended: {said}"));
             said.push('\n');
         }
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Self(child)
+        let (tell, said) = channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).all(|line| tell.send(line).is_ok()));
+        Self { child, said }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _ended = self.0.wait();
+        let _gone = self.child.kill();
+        let _ended = self.child.wait();
     }
 }
 
@@ -149,6 +154,17 @@ impl Site {
 
     pub fn start_agent(&mut self, number: u16) {
         self.agents[usize::from(number) - 1] = Some(agent(&self.bed, &self.folder, number));
+    }
+
+    /// Has an agent read the file again, of which it will say this.
+    pub fn reload_agent(&self, number: u16, said: &str) {
+        let agent = self.agents[usize::from(number) - 1].as_ref().unwrap();
+        kill_process(Pid::from_child(&agent.child), Signal::HUP).unwrap();
+        loop {
+            if agent.said.recv_timeout(PATIENCE).unwrap().contains(said) {
+                return;
+            }
+        }
     }
 
     /// Ends the Web server of a machine.

@@ -5,37 +5,33 @@
 //! front-end did, and its choice came along with the request's segment. What is for this server is
 //! fetched from it over the loopback, the rest from the Web servers that were chosen.
 
+mod reader;
+
+pub(super) use reader::Tags;
+
 use crate::config::Config;
 use crate::config::ready::Delivery;
 use crate::serve::convert;
 use agent::{Forwarding, Peer};
 use anyhow::{Context, Result, bail};
+use distributor::ask::Books;
 use distributor::{
-    AsTold, Backend, Entrance, Found, Listen, Live, PerWorker, Retry, Route, Settings, Shared,
-    Team, Told,
+    AsTold, Backend, Entrance, Listen, Live, PerWorker, Retry, Route, Settings, Shared, Team,
 };
-use policy::{Cluster, Desk, Instant, ServerId, Spec, State, TargetId};
+use policy::{Cluster, Desk, Edit, ServerId, Spec, State};
+use reader::{Counts, Reader, Slots};
 use rules::Rules;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// The slot of the server on this host.
 const HERE: ServerId = ServerId(0);
 
-/// What the kernel keeps of the front-end's choices.
-pub(super) trait Tags: Send + Sync {
-    /// The sequence number of the first byte of a connection that was handed over here.
-    fn first(&self, client: SocketAddr, vip: SocketAddr) -> Option<u32>;
-
-    /// The tag of the request whose first byte has this number; taken out.
-    fn tag(&self, client: SocketAddr, vip: SocketAddr, seq: u32) -> Option<u32>;
-
-    /// The tag that stands for a server.
-    fn of(&self, server: &str) -> u32;
-}
+/// Servers at most: as many as a front-end has slots for.
+const SERVERS_MAX: usize = 256;
 
 /// What the configuration says of the relay.
 #[derive(Debug)]
@@ -125,68 +121,17 @@ pub(super) struct Doors {
 pub(super) struct Relay {
     shared: Arc<Shared>,
     counts: Arc<Counts>,
+    slots: Slots,
+    tags: Arc<dyn Tags>,
+    workers: usize,
     drain: Duration,
-}
-
-/// Requests by how their server was found.
-#[derive(Default)]
-struct Counts {
-    here: AtomicU64,
-    elsewhere: AtomicU64,
-    pipelined: AtomicU64,
-    unknown_server: AtomicU64,
-    not_handed_over: AtomicU64,
-}
-
-/// Reads tags as servers.
-struct Reader<T: ?Sized> {
-    counts: Arc<Counts>,
-    /// The slot of each server by its tag.
-    slots: HashMap<u32, u16>,
-    tags: Arc<T>,
-}
-
-impl<T: Tags + ?Sized> Told for Reader<T> {
-    fn first(&self, client: SocketAddr, to: SocketAddr) -> Option<u32> {
-        self.tags.first(client, to)
-    }
-
-    fn target(&self, request: &Found) -> TargetId {
-        let (Found { client, to, seq, pipelined }, counts) = (*request, &self.counts);
-        let tag = seq.map(|seq| self.tags.tag(client, to, seq));
-        let slot = tag.flatten().map(|tag| self.slots.get(&tag).copied());
-        let (count, slot) = match (tag, slot) {
-            (None, _) => (&counts.not_handed_over, HERE.0),
-            (Some(_), None) if pipelined => (&counts.pipelined, HERE.0),
-            (Some(_), None) => (&counts.here, HERE.0),
-            (Some(_), Some(None)) => (&counts.unknown_server, HERE.0),
-            (Some(_), Some(Some(slot))) if slot == HERE.0 => (&counts.here, slot),
-            (Some(_), Some(Some(slot))) => (&counts.elsewhere, slot),
-        };
-        count.fetch_add(1, Ordering::Relaxed);
-        TargetId(u64::from(slot))
-    }
 }
 
 /// Begins to serve what comes by `doors`. Whoever began has the team, to stop it.
 ///
 /// # Errors
 /// Two servers whose tags are the same, or there can be no more threads.
-pub(super) fn start<T: Tags + ?Sized + 'static>(
-    plan: &Plan,
-    doors: Doors,
-    tags: Arc<T>,
-) -> Result<(Arc<Relay>, Team)> {
-    let mut desk = Desk::new(Box::new(AsTold), Cluster::new(0.0), 0);
-    let (mut backends, mut slots) = (Vec::new(), HashMap::new());
-    for (name, address) in &plan.servers {
-        let spec = Spec { name: name.as_str().into(), weight: 1, capacity: None };
-        let id = desk.join(spec, State::Up, Instant::ZERO).context("there are too many servers")?;
-        backends.push(Some(Arc::new(Backend::new(id, name, *address, plan.workers))));
-        if slots.insert(tags.of(name), id.0).is_some() {
-            bail!("server {name} has the same hash as another one: give it another name");
-        }
-    }
+pub(super) fn start(plan: &Plan, doors: Doors, tags: Arc<dyn Tags>) -> Result<(Arc<Relay>, Team)> {
     let counters = PerWorker::new(plan.workers);
     let live = Live {
         version: 0,
@@ -194,21 +139,100 @@ pub(super) fn start<T: Tags + ?Sized + 'static>(
         rules: Arc::new(Rules::none()),
         policy: "as-told".into(),
         routes: vec![Arc::new(Route { listener: "forward".into(), rule: None, counters })],
-        backends,
+        backends: Vec::new(),
     };
-    let counts = Arc::new(Counts::default());
+    let (counts, slots) = (Arc::<Counts>::default(), Slots::default());
+    let desk = Desk::new(Box::new(AsTold), Cluster::new(0.0), 0);
     let mut shared = Shared::new(live, desk, plan.workers);
-    shared.told = Some(Box::new(Reader { counts: Arc::clone(&counts), slots, tags }));
+    let reader = Reader { counts: counts.clone(), slots: slots.clone(), tags: tags.clone() };
+    shared.told = Some(Box::new(reader));
     let shared = Arc::new(shared);
-    let team = Team::start(Arc::clone(&shared)).context("cannot start the relay's workers")?;
+    let (workers, drain) = (plan.workers, plan.drain);
+    let relay = Relay { shared: shared.clone(), counts, slots, tags, workers, drain };
+    relay.apply(plan)?;
+    let team = Team::start(shared).context("cannot start the relay's workers")?;
     let entrance = Arc::new(Entrance::new(0, "forward", plan.workers));
     for sockets in doors.sockets {
         team.accept_on(&entrance, sockets).context("the relay cannot accept")?;
     }
-    Ok((Arc::new(Relay { shared, counts, drain: plan.drain }), team))
+    Ok((Arc::new(relay), team))
 }
 
 impl Relay {
+    /// Takes over the servers and settings of a plan; what is open stays. How many servers there
+    /// are now.
+    ///
+    /// # Errors
+    /// Two servers whose tags are the same, or there are too many, or this is another one. Then all
+    /// is as it was.
+    pub(super) fn apply(&self, plan: &Plan) -> Result<usize> {
+        let old = self.shared.live.load_full();
+        let known: HashMap<&str, &Arc<Backend>> =
+            old.backends.iter().flatten().map(|backend| (&*backend.name, backend)).collect();
+        let here = old.backends.first().and_then(Option::as_ref);
+        let is_here =
+            |(name, _): &(String, SocketAddr)| here.is_none_or(|here| *here.name == **name);
+        if !plan.servers.first().is_some_and(is_here) {
+            bail!("the server on this host has another name now; start the agent again");
+        }
+        let mut tags = BTreeSet::new();
+        if let Some((name, _)) =
+            plan.servers.iter().find(|(name, _)| !tags.insert(self.tags.of(name)))
+        {
+            bail!("server {name} has the same hash as another one: give it another name");
+        }
+        if plan.servers.len() > SERVERS_MAX {
+            bail!("there are more than {SERVERS_MAX} servers");
+        }
+        let now = self.shared.clock.now();
+        let edit = |edit: &mut Edit<'_>| {
+            let stays = |name: &str| plan.servers.iter().any(|(other, _)| other == name);
+            let gone = known.values().filter(|backend| !stays(&backend.name));
+            gone.for_each(|backend| edit.leave(backend.id));
+            let place = |(name, _): &(String, SocketAddr)| match known.get(name.as_str()) {
+                Some(backend) => Some(backend.id),
+                None => {
+                    let spec = Spec { name: name.as_str().into(), weight: 1, capacity: None };
+                    edit.join(spec, State::Up, now)
+                }
+            };
+            plan.servers.iter().map(place).collect::<Vec<_>>()
+        };
+        let settle = |books: &mut Books, ids: Vec<Option<ServerId>>| {
+            self.settle(plan, &old, &ids, books.next_version())
+        };
+        Ok(self.shared.ask.change_with(None, edit, settle))
+    }
+
+    /// Puts the table of a plan in place, whose servers have these slots.
+    fn settle(&self, plan: &Plan, old: &Live, ids: &[Option<ServerId>], version: u64) -> usize {
+        let mut live = Live {
+            version,
+            settings: plan.settings.clone(),
+            rules: Arc::clone(&old.rules),
+            policy: old.policy.clone(),
+            routes: old.routes.clone(),
+            backends: Vec::new(),
+        };
+        let mut slots = HashMap::new();
+        for ((name, address), id) in plan.servers.iter().zip(ids) {
+            let Some(id) = *id else { continue };
+            let same =
+                |backend: &&Arc<Backend>| *backend.name == **name && backend.address == *address;
+            let kept = old.backends.iter().flatten().find(same).cloned();
+            let backend = || Arc::new(Backend::new(id, name, *address, self.workers));
+            if live.backends.len() <= id.index() {
+                live.backends.resize_with(id.index() + 1, || None);
+            }
+            live.backends[id.index()] = Some(kept.unwrap_or_else(backend));
+            slots.insert(self.tags.of(name), id.0);
+        }
+        let count = slots.len();
+        self.shared.live.store(Arc::new(live));
+        *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots;
+        count
+    }
+
     /// Accepts nothing more and finishes what there is, no longer than until `hurry` is set.
     /// Returns how many connections were cut off.
     pub(super) fn stop(&self, team: Team, hurry: &AtomicBool) -> usize {
@@ -250,24 +274,8 @@ impl agent::Relay for Relay {
 
 #[cfg(test)]
 mod tests {
+    use super::reader::tests::Made;
     use super::*;
-
-    /// The tag of a request is the number of its first byte.
-    struct Made;
-
-    impl Tags for Made {
-        fn first(&self, _: SocketAddr, _: SocketAddr) -> Option<u32> {
-            None
-        }
-
-        fn tag(&self, _: SocketAddr, _: SocketAddr, seq: u32) -> Option<u32> {
-            (seq > 0).then_some(seq)
-        }
-
-        fn of(&self, server: &str) -> u32 {
-            server.len() as u32
-        }
-    }
 
     #[test]
     fn an_agent_that_listens_on_every_address_leaves_its_relay_none() {
@@ -286,19 +294,39 @@ mod tests {
         assert_eq!(plan.open(port).unwrap().sockets[0].len(), 1);
     }
 
+    fn at(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
     #[test]
-    fn what_nobody_chose_or_nobody_knows_is_served_here_and_counted() {
-        let slots = [(10, 0), (11, 1)].into();
-        let counts = Arc::<Counts>::default();
-        let reader = Reader { counts: Arc::clone(&counts), slots, tags: Arc::new(Made) };
-        let at = SocketAddr::from(([192, 0, 2, 1], 80));
-        let target =
-            |seq, pipelined| reader.target(&Found { client: at, to: at, seq, pipelined }).0;
-        assert_eq!(target(Some(11), true), 1);
-        let here = [target(Some(10), false), target(Some(0), false), target(Some(0), true)];
-        assert_eq!((here, target(Some(99), false), target(None, true)), ([0; 3], 0, 0));
-        let Counts { here, elsewhere, pipelined, unknown_server, not_handed_over } = &*counts;
-        let seen = [here, elsewhere, pipelined, unknown_server, not_handed_over];
-        assert_eq!(seen.map(|count| count.load(Ordering::Relaxed)), [2, 1, 1, 1, 1]);
+    fn servers_come_and_go_with_the_file_and_keep_what_was_counted() {
+        let plan = |servers: &[(&str, u16)]| Plan {
+            settings: Settings::default(),
+            workers: 1,
+            listens: Vec::new(),
+            servers: servers.iter().map(|(name, port)| ((*name).to_owned(), at(*port))).collect(),
+            drain: Duration::ZERO,
+        };
+        let doors = Doors { port: 0, sockets: Vec::new() };
+        let first = plan(&[("own", 1), ("other", 2)]);
+        let (relay, team) = start(&first, doors, Arc::new(Made)).unwrap();
+        let counted = |relay: &Relay| relay.shared.live.load().backends.clone();
+        let before = counted(&relay);
+        assert_eq!(relay.apply(&plan(&[("own", 1), ("fourth", 4), ("other", 3)])).unwrap(), 3);
+        let after = counted(&relay);
+        let known = |at: usize| after[at].as_ref().map(|one| (&*one.name, one.address));
+        assert_eq!(known(1), Some(("other", at(3))), "it has moved");
+        assert_eq!(known(2), Some(("fourth", at(4))));
+        assert!(Arc::ptr_eq(before[0].as_ref().unwrap(), after[0].as_ref().unwrap()));
+        for (wrong, why) in [
+            (plan(&[("other", 3)]), "another name"),
+            (plan(&[("own", 1), ("far", 2)]), "the same hash"),
+        ] {
+            let refused = relay.apply(&wrong).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+        assert_eq!(relay.apply(&plan(&[("own", 1)])).unwrap(), 1);
+        assert_eq!(*relay.slots.read().unwrap(), [(3, 0)].into());
+        assert_eq!(relay.stop(team, &AtomicBool::new(true)), 0);
     }
 }
