@@ -14,6 +14,7 @@ const GROWTH: usize = 256;
 const CONTEXT_BYTES: usize = 192;
 const MARK: usize = 8;
 const IFINDEX: usize = 40;
+const GSO_SIZE: usize = 176;
 
 /// `BPF_F_TEST_SKB_CHECKSUM_COMPLETE`: the sum over the packet is known, as from most hardware, and
 /// has to be right afterwards.
@@ -29,9 +30,18 @@ pub struct Trial<'a> {
     pub ifindex: u32,
     /// Its mark.
     pub mark: u32,
+    /// Bytes of payload of each segment that the kernel put together to this packet; 0: it is one.
+    pub gso_size: u32,
     /// Whether it comes with the sum over its bytes. The kernel refuses the trial if the program
     /// leaves that sum wrong.
     pub summed: bool,
+}
+
+impl<'a> Trial<'a> {
+    /// A frame that comes through an interface, and nothing special about it.
+    pub fn new(frame: &'a [u8], ifindex: u32) -> Self {
+        Self { frame, ifindex, mark: 0, gso_size: 0, summed: false }
+    }
 }
 
 /// What a program did with a packet.
@@ -64,7 +74,8 @@ fn attempt(
 
 fn attempt_at_tc(loaded: &Loaded, program: &str, trial: &Trial<'_>) -> Result<Tried, Error> {
     let mut context = [0; CONTEXT_BYTES];
-    for (at, value) in [(MARK, trial.mark), (IFINDEX, trial.ifindex)] {
+    let set = [(MARK, trial.mark), (IFINDEX, trial.ifindex), (GSO_SIZE, trial.gso_size)];
+    for (at, value) in set {
         context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let flags = if trial.summed { SUMMED } else { 0 };

@@ -13,63 +13,77 @@
 // Helpers are no tests in the eyes of clippy.
 #![allow(clippy::unwrap_used)]
 
+#[path = "packets/back.rs"]
+mod back;
+#[path = "packets/chance.rs"]
+mod chance;
 #[path = "packets/decode.rs"]
 mod decode;
+#[path = "packets/first.rs"]
+mod first;
+#[path = "packets/fuzz.rs"]
+mod fuzz;
+#[path = "packets/keys.rs"]
+mod keys;
+#[path = "packets/letters.rs"]
+mod letters;
+#[path = "packets/next.rs"]
+mod next;
 #[path = "packets/seal.rs"]
 mod seal;
 #[path = "packets/segment.rs"]
 mod segment;
-#[path = "packets/first.rs"]
-mod first;
-#[path = "packets/next.rs"]
-mod next;
-#[path = "packets/letters.rs"]
-mod letters;
-#[path = "packets/strange.rs"]
-mod strange;
+#[path = "packets/server.rs"]
+mod server;
 #[path = "packets/stage.rs"]
 mod stage;
+#[path = "packets/strange.rs"]
+mod strange;
 #[path = "packets/syn.rs"]
 mod syn;
 
+use server::Server;
 use stage::Stage;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use testbed::{Host, Plan, TestBed};
 
 /// A sentence of the specification, and how it is shown.
-pub type Fixture = (&'static str, fn(&Stage<'_>));
+pub type Fixture = (&'static str, for<'a, 'b> fn(&'a Stage<'b>));
 
 /// More connections than all fixtures make.
 const ROOM: u32 = 65_536;
 
-/// Runs fixtures on a front-end of their own, in all circumstances, and prints their names.
+/// Runs fixtures for clients of both families and prints their names.
+fn run<S>(group: &str, stage: &mut S, fixtures: &[(&str, fn(&S))], begin: impl Fn(&mut S, bool)) {
+    let mut failed = vec![];
+    for (name, show) in fixtures {
+        let mut holds = |v6| {
+            begin(stage, v6);
+            catch_unwind(AssertUnwindSafe(|| show(stage))).is_ok()
+        };
+        let results = [holds(false), holds(true)];
+        let ok = results == [true; 2];
+        println!("{} {group:10} {name}", if ok { "ok    " } else { "FAILED" });
+        if !ok {
+            failed.push(format!("{name} (with IPv4 and IPv6: {results:?})"));
+        }
+    }
+    let of = fixtures.len();
+    assert!(failed.is_empty(), "{} of {of} fixtures failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Runs fixtures on a front-end of their own.
 fn hold(group: &str, routed: bool, flows_max: u32, fixtures: &[Fixture]) {
     if !testbed::possible() {
         return;
     }
     let bed = TestBed::up(&Plan::new(2)).unwrap();
     let work = || {
-        let mut failed = vec![];
         let mut stage = Stage::new(&bed, &bed.pins(Host::Front), routed, flows_max);
-        for (name, show) in fixtures {
-            let mut bad = None;
-            for v6 in [false, true] {
-                stage.v6 = v6;
-                stage.reset();
-                if catch_unwind(AssertUnwindSafe(|| show(&stage))).is_err() {
-                    bad = bad.or(Some(if v6 { "IPv6" } else { "IPv4" }));
-                }
-            }
-            println!("{} {group:10} {name}", if bad.is_none() { "ok    " } else { "FAILED" });
-            failed.extend(bad.map(|how| format!("{name} ({how})")));
-        }
-        assert!(
-            failed.is_empty(),
-            "{} of {} fixtures failed:\n{}",
-            failed.len(),
-            fixtures.len(),
-            failed.join("\n")
-        );
+        run(group, &mut stage, fixtures, |stage, v6| {
+            stage.v6 = v6;
+            stage.reset();
+        });
     };
     bed.enter(Host::Front, work).unwrap();
 }
@@ -107,4 +121,41 @@ fn behind_a_router_everything_travels_in_envelopes() {
 #[test]
 fn a_full_table_is_no_end() {
     hold("full", false, 1, first::FULL);
+}
+
+#[test]
+fn program_and_user_space_know_requests_by_the_same_key() {
+    hold(
+        "keys",
+        false,
+        ROOM,
+        &[("heads made by chance have the same key on both sides", keys::agree)],
+    );
+}
+
+#[test]
+fn no_packet_makes_a_program_do_what_it_was_not_made_for() {
+    if !testbed::possible() {
+        return;
+    }
+    let bed = TestBed::up(&Plan::new(2)).unwrap();
+    let work = || {
+        let stage = Stage::new(&bed, &bed.pins(Host::Front), false, ROOM);
+        stage.reset();
+        fuzz::both(&stage, &bed.pins(Host::Server(1)));
+    };
+    bed.enter(Host::Front, work).unwrap();
+}
+
+#[test]
+fn servers_do_as_the_fixtures_say() {
+    if !testbed::possible() {
+        return;
+    }
+    let bed = TestBed::up(&Plan::new(1)).unwrap();
+    let work = || {
+        let mut server = Server::new(&bed);
+        run("server", &mut server, back::FIXTURES, |server, v6| server.v6 = v6);
+    };
+    bed.enter(Host::Server(1), work).unwrap();
 }

@@ -3,8 +3,8 @@
 use crate::Fixture;
 use crate::segment::{ACK, AGENT, FIN, Letter, PSH, SYN, Segment, TRACK, WITH_SACK, mss, scale};
 use crate::stage::{
-    Client, DROPPED, FORWARD, LOAD_ONE, MARK_RELAY, MULTI, NOTHING, REDIRECTED, SINGLE, Stage,
-    get, modest,
+    Client, DROPPED, FORWARD, LOAD_ONE, MARK_RELAY, MULTI, NOTHING, REDIRECTED, SINGLE, Stage, get,
+    modest,
 };
 use handoff::{Repeat, State};
 
@@ -33,6 +33,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("a frame from the TAP without a note is dropped", no_note),
     ("what is no HTTP/1 goes to the relay", not_http),
     ("a head that does not end in its segment goes to the relay", split),
+    ("a head that only the kernel has put together goes to the relay", put_together),
     ("two requests in one segment go to the relay, where connections may move", pipelined),
     ("two requests in one segment go to one server, where connections stay", pipelined_stays),
     ("a request with a body, or more of it to come, is handed over", bodies),
@@ -308,6 +309,17 @@ fn split(t: &Stage<'_>) {
         t.sees(&first).leaves(DROPPED, "local_split_head local_refused");
     }
     t.sees(&t.connected(MULTI).says(&whole)).went(REDIRECTED, "repeated handed_over");
+}
+
+fn put_together(t: &Stage<'_>) {
+    t.knows("/a", 0);
+    let first = t.connected(MULTI).says(get("/a"));
+    let seen = t.put_together(&first, first.length() - 1);
+    seen.leaves(DROPPED, "local_split_head local_refused");
+    // One that the next part was only put behind is read.
+    let post = [&b"POST /b HTTP/1.1\r\nContent-Length: 9\r\n\r\n"[..], b"some body"].concat();
+    let first = t.connected(MULTI).says(&post);
+    t.put_together(&first, first.length() - 9).is(REDIRECTED, "asked", &t.held(&first));
 }
 
 fn pipelined(t: &Stage<'_>) {

@@ -2,7 +2,7 @@
 
 use crate::Fixture;
 use crate::segment::{
-    HANDOFF, Letter, OURS, PLAIN, PORT, QUERY, RELEASED, RST, ACK, SENDER, Segment, TAGGED,
+    ACK, HANDOFF, Letter, OURS, PLAIN, PORT, QUERY, RELEASED, RST, SENDER, Segment, TAGGED,
     usual_stamps,
 };
 use crate::stage::{
@@ -102,10 +102,8 @@ fn to_down(t: &Stage<'_>) {
     t.set_server(1, State::Down);
     let end = client.next.wrapping_add(letter.inner.length());
     let answer = Segment { from: client.vip, to: client.at, ..letter.inner.clone() };
-    let answer = answer
-        .flags(RST | ACK)
-        .numbers(client.heard, end)
-        .with([usual_stamps(3000, 2000)]);
+    let answer =
+        answer.flags(RST | ACK).numbers(client.heard, end).with([usual_stamps(3000, 2000)]);
     t.shown(&letter.frame()).is(REDIRECTED, "moved closed reset_down", &answer.answer());
     assert_eq!([0, 1].map(|slot| t.front.books().book(slot).open), [0, 0]);
 }

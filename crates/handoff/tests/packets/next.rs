@@ -2,12 +2,8 @@
 //! move.
 
 use crate::Fixture;
-use crate::segment::{
-    ACK, FIN, Letter, PLAIN, PSH, QUERY, RST, Segment, TAGGED, usual_stamps,
-};
-use crate::stage::{
-    Client, DROPPED, FORWARD, MULTI, NAMES, REDIRECTED, SINGLE, Stage, get,
-};
+use crate::segment::{ACK, FIN, Letter, PLAIN, PSH, QUERY, RST, Segment, TAGGED, usual_stamps};
+use crate::stage::{Client, DROPPED, FORWARD, MULTI, NAMES, REDIRECTED, SINGLE, Stage, get};
 use handoff::{Repeat, State};
 
 pub const FIXTURES: &[Fixture] = &[

@@ -135,7 +135,8 @@ impl Segment {
     /// What a router says of this segment, which was too large for its next link (RFC 1191, 4443).
     pub fn refused_by_router(&self) -> Vec<u8> {
         let v4 = self.from.is_ipv4();
-        let router: IpAddr = if v4 { [10, 77, 0, 254].into() } else { [0xfd77, 0, 0, 0, 0, 0, 0, 1].into() };
+        let router: IpAddr =
+            if v4 { [10, 77, 0, 254].into() } else { [0xfd77, 0, 0, 0, 0, 0, 0, 1].into() };
         let mut icmp = if v4 { vec![3, 4, 0, 0, 0, 0, 5, 0] } else { vec![2, 0, 0, 0, 0, 0, 5, 0] };
         icmp.extend(self.ip());
         let protocol = if v4 { 1 } else { 58 };
@@ -324,6 +325,11 @@ impl Letter {
         [self.head(), self.inner.ip()].concat()
     }
 
+    /// The envelope around another packet than the segment it is sealed for.
+    pub fn around_frame(&self, frame: &[u8]) -> Vec<u8> {
+        self.framed_around(SENDER, OURS, &[self.head(), frame[ETHERNET..].to_vec()].concat())
+    }
+
     /// The source port: chosen by the connection, for the receiver's queues.
     fn source(&self) -> u16 {
         let client = octets(self.inner.from.ip());
@@ -340,7 +346,10 @@ impl Letter {
     }
 
     pub fn framed_by(&self, from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
-        let body = self.datagram();
+        self.framed_around(from, to, &self.datagram())
+    }
+
+    fn framed_around(&self, from: [u8; 6], to: [u8; 6], body: &[u8]) -> Vec<u8> {
         let bytes = u16::try_from(8 + body.len()).unwrap();
         let mut ip = ip_header(self.from, self.to, 17, &[], usize::from(bytes));
         ip.extend(self.source().to_be_bytes());

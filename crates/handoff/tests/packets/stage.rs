@@ -191,7 +191,13 @@ impl<'a> Stage<'a> {
     /// Shows it a packet with a sum over its bytes, as hardware makes it. The kernel refuses to say
     /// what became of it if that sum is wrong afterwards.
     pub fn shown_summed(&self, frame: &[u8]) -> Seen {
-        self.attempted(&Trial { frame, ifindex: self.interface, mark: 0, summed: true })
+        self.attempted(&Trial { summed: true, ..Trial::new(frame, self.interface) })
+    }
+
+    /// Shows it a packet that the kernel put together from segments with so many bytes.
+    pub fn put_together(&self, segment: &Segment, gso_size: u32) -> Seen {
+        let frame = segment.frame();
+        self.attempted(&Trial { gso_size, ..Trial::new(&frame, self.interface) })
     }
 
     /// Shows it a held segment that user space sends back with its verdict.
@@ -202,21 +208,23 @@ impl<'a> Stage<'a> {
     /// A held segment with user space's verdict where the receiver's address was.
     pub fn noted(&self, segment: &Segment, slot: u32) -> Vec<u8> {
         let mut frame = self.held(segment);
-        frame[..2].copy_from_slice(&[0x02, 0xba]);
         frame[2..6].copy_from_slice(&slot.to_ne_bytes());
         frame
     }
 
-    /// How a segment goes to user space: where the sender's address was, the interface.
+    /// How a segment goes to user space: where the receiver's address was, its number; where the
+    /// sender's was, the interface.
     pub fn held(&self, segment: &Segment) -> Vec<u8> {
         let mut frame = segment.frame();
+        frame[..2].copy_from_slice(&[0x02, 0xba]);
+        frame[2..6].copy_from_slice(&segment.seq.to_ne_bytes());
         frame[6..8].copy_from_slice(&[0x02, 0xba]);
         frame[8..12].copy_from_slice(&self.interface.to_ne_bytes());
         frame
     }
 
     pub fn tried(&self, frame: &[u8], ifindex: u32, mark: u32) -> Seen {
-        self.attempted(&Trial { frame, ifindex, mark, summed: false })
+        self.attempted(&Trial { mark, ..Trial::new(frame, ifindex) })
     }
 
     fn attempted(&self, trial: &Trial<'_>) -> Seen {

@@ -2,8 +2,8 @@
 
 use crate::Fixture;
 use crate::segment::{ACK, PSH, Segment, framed, sign};
-use crate::stage::{DROPPED, MULTI, NOBODYS, NOT_OURS, NOTHING, REDIRECTED, Stage, get};
 use crate::segment::{OURS, SENDER};
+use crate::stage::{DROPPED, MULTI, NOBODYS, NOT_OURS, NOTHING, REDIRECTED, Stage, get};
 use handoff::Repeat;
 
 pub const FIXTURES: &[Fixture] = &[
@@ -76,7 +76,8 @@ fn bare_lf(t: &Stage<'_>) {
 fn two_hosts(t: &Stage<'_>) {
     t.knows("/", 0);
     for count in [2, 3, 255, 256, 257, 258] {
-        let head = ["GET / HTTP/1.1\r\n", &"Host:\n".repeat(count - 1), "Host: bed\r\n\r\n"].concat();
+        let head =
+            ["GET / HTTP/1.1\r\n", &"Host:\n".repeat(count - 1), "Host: bed\r\n\r\n"].concat();
         asks(t, head.as_bytes());
     }
 }
