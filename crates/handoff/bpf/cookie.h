@@ -19,8 +19,7 @@
 /* Before an answer comes a client sends ten segments at most (RFC 6928), which begin in so many bytes. */
 #define EARLY_MAX 16384
 
-/* 2^36 ns: 69 seconds.
- A cookie is good for the rest of its step and the next one. */
+/* 2^36 ns: 69 seconds. A cookie is good for the rest of its step and the next one. */
 #define STEP_SHIFT 36
 
 /* The largest that is not more than what the client said: the usual ones, in ascending order. */

@@ -268,8 +268,7 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 		if (stored)
 			close_flow(stored);
 	}
-	return send_letter(
-skb, &t->p, flow, server, KIND_HANDOFF);
+	return send_letter(skb, &t->p, flow, server, KIND_HANDOFF);
 }
 
 /* A segment of a connection that is no flow: a handshake's end, a first request, or the relay's. */
@@ -463,7 +462,7 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 	struct server *server;
 	__u32 slot;
 
-	if (!flow || flow->decided_seq != letter->inner.seq ||
+	if (!flow || flow->decided_seq != letter->inner.seq || flow->decided == ASK ||
 	    flow->connection != bpf_ntohl(letter->envelope.connection))
 		return drop(COUNT_UNKNOWN_RELEASE);
 	t->p = letter->inner;

@@ -277,7 +277,7 @@ enum count {
 /* What an operator sets: read-only data, written before loading. */
 struct site {
 	__u64 key[2];		/* of envelopes, shared by the whole site */
-	__u64 cookie_key[2];	/* of SYN cookies and memos, this front-end's own */
+	__u64 cookie_key[2];	/* of SYN cookies and memos, made from the other */
 	__u32 tap_ifindex;	/* where held segments go; 0: nowhere */
 	__u16 port;		/* UDP, network order */
 	__u16 mss4;		/* offered to clients, host order */

@@ -5,10 +5,10 @@ use super::{Network, Site};
 use crate::host::{Address, Host, Link, LinkName};
 use std::net::IpAddr;
 
-/// Bytes that an envelope adds to a segment: IPv4, UDP and our 24 (docs/decisions/0013).
-pub const ENVELOPE_V4_BYTES: u32 = 20 + 8 + 24;
+/// Bytes that an envelope adds to a segment: IPv4, UDP and our 28 (docs/decisions/0013).
+pub const ENVELOPE_V4_BYTES: u32 = 20 + 8 + 28;
 /// The same with IPv6.
-pub const ENVELOPE_V6_BYTES: u32 = 40 + 8 + 24;
+pub const ENVELOPE_V6_BYTES: u32 = 40 + 8 + 28;
 /// Bytes of Ethernet's packets, which clients and routers expect.
 const MTU_USUAL_BYTES: u32 = 1500;
 /// Bytes that every path of IPv6 carries (RFC 8200, section 5), in an envelope.

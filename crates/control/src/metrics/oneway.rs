@@ -24,7 +24,6 @@ const SINGLE: &[(&str, &str, &str)] = &[
     ("cookie_refused", "oneway_cookies_refused", "First segments that no SYN of ours led to"),
     ("handed_over", "oneway_handed_over", "Connections handed to a server"),
     ("moved", "oneway_moved", "Connections handed on to another server"),
-    ("kept", "oneway_stayed", "Connections that were to move and had something left to say"),
     ("asked", "oneway_asked", "Requests that the kernel asked about"),
     ("repeated", "oneway_repeated", "Requests that the kernel answered as the policy promised"),
     ("forged", "oneway_forged", "Envelopes with a wrong seal: dropped"),
@@ -47,6 +46,15 @@ pub(super) fn encode(view: &OnewayView, families: &mut Families<'_>) -> fmt::Res
     for (name, family, about) in SINGLE {
         families.counter(family, about, None, [([], view.counted(name))])?;
     }
+    // Nobody tells the front-end: what it asked for and did not get stayed where it was.
+    let asked = view.counted("queried");
+    let stayed = asked.saturating_sub(view.counted("moved")) + view.counted("stayed_pipelined");
+    families.counter(
+        "oneway_stayed",
+        "Requests whose connection was to move and had something left to say",
+        None,
+        [([], stayed)],
+    )?;
     families.counter(
         "oneway_questions",
         "Questions of the kernel, by how the request was delivered then",
