@@ -136,9 +136,8 @@ fn bodies_go_to_one_server_and_the_next_request_to_another() {
     everywhere(|one_way, vip| {
         let body: Vec<u8> = content::slice("/a-body", 0, 200_000).to_vec();
         let length = format!("Content-Length: {}\r\n", body.len());
-        let with_body = |method, path, server| {
-            [request(method, path, server, &length), body.clone()].concat()
-        };
+        let with_body =
+            |method, path, server| [request(method, path, server, &length), body.clone()].concat();
         let name = if vip.is_ipv4() { "/put/v4" } else { "/put/v6" };
         one_way.client(|| {
             let mut client = Client::connect(vip).unwrap();

@@ -17,10 +17,12 @@ const BOTH: [Variant; 2] = [Variant::Bridge, Variant::Routed];
 /// Which file a connection asks for at a turn: large ones seldom, each size at least once.
 fn file_at(files: &[File], number: u32, turn: u32) -> &File {
     let large = files.len() - 2;
+    // Of the others the smaller ones more often.
+    let some = if turn.is_multiple_of(13) { large } else { 5 };
     match (turn, number) {
         (7, 0..4) => files.last().unwrap(),
         (11, _) => &files[large],
-        _ => &files[(turn * 7 + number) as usize % large.min(5 + 3 * usize::from(turn % 13 == 0))],
+        _ => &files[(turn * 7 + number) as usize % some],
     }
 }
 

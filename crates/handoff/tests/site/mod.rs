@@ -6,10 +6,8 @@
 
 pub mod client;
 
-use handoff::{
-    Back, Delivery, Front, Limits, Memo, Question, Repeat, Row, Site, State, Verdict,
-};
 use client::Client;
+use handoff::{Back, Delivery, Front, Limits, Memo, Question, Repeat, Row, Site, State, Verdict};
 use std::net::{SocketAddr, TcpListener};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
