@@ -171,29 +171,33 @@ impl<'f> Lane<'f> {
     }
 }
 
-/// All that can be read now, behind `inbox`, which must not grow beyond `most`; false: it would.
+/// What is left in a socket after reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drained {
+    /// Nothing, for now.
+    Dry,
+    /// Nothing, and nothing will come.
+    Ended,
+    /// More than was wanted.
+    Over,
+}
+
+/// Reads all that is there now behind `inbox`, until that is longer than `most`.
 pub(crate) fn drain(
     socket: BorrowedFd<'_>,
     inbox: &mut Vec<u8>,
     most: usize,
     worker: &Worker,
-) -> io::Result<bool> {
+) -> io::Result<Drained> {
     let mut scratch = worker.scratch.borrow_mut();
-    loop {
+    while inbox.len() <= most {
         match recv(socket, &mut scratch[..], RecvFlags::DONTWAIT) {
-            Ok((_, count)) => {
-                inbox.extend_from_slice(&scratch[..count]);
-                if inbox.len() > most {
-                    return Ok(false);
-                }
-                // Less than there was room for: nothing was left.
-                if count < scratch.len() {
-                    return Ok(true);
-                }
-            }
-            Err(Errno::AGAIN) => return Ok(true),
+            Ok((_, 0)) => return Ok(Drained::Ended),
+            Ok((_, count)) => inbox.extend_from_slice(&scratch[..count]),
+            Err(Errno::AGAIN) => return Ok(Drained::Dry),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
+    Ok(Drained::Over)
 }

@@ -14,7 +14,7 @@ use crate::counters::Cause;
 use crate::exchange::{After, Exchange};
 use crate::forward::write_head;
 use crate::journal::Delivered;
-use crate::lane::{Lane, Snapped, Wait, drain};
+use crate::lane::{Drained, Lane, Snapped, Wait, drain};
 use crate::pool::Upstream;
 use crate::settings::Timeouts;
 use crate::shared::Backend;
@@ -103,6 +103,8 @@ const AHEAD_BYTES_MAX: usize = 1024 * 1024;
 
 /// Why a connection is relayed that should have been joined.
 const LOCAL_AHEAD: &str = "sends-ahead";
+/// The kernel takes no socket whose peer has ended its stream.
+const LOCAL_ENDED: &str = "ended-ahead";
 const LOCAL_NOT_JOINED: &str = "not-joined";
 
 /// Looks in vain before a connection that waits for room is looked at once a tick only.
@@ -193,8 +195,9 @@ fn join(
     let far = upstream.socket.fd().map_err(|_| LOCAL_NOT_JOINED)?;
     // The kernel takes what is unread segment by segment: none may be read in part.
     match drain(near, &mut client.inbox, AHEAD_BYTES_MAX, worker) {
-        Ok(true) => {}
-        Ok(false) => return Err(LOCAL_AHEAD),
+        Ok(Drained::Dry) => {}
+        Ok(Drained::Ended) => return Err(LOCAL_ENDED),
+        Ok(Drained::Over) => return Err(LOCAL_AHEAD),
         Err(_) => return Err(LOCAL_NOT_JOINED),
     }
     let owed = exchange.head.len() + client.inbox.len();
@@ -326,7 +329,8 @@ impl Pair<'_> {
         }
         let drained = self.up.drained(&*self.joined) == Ok(true)
             && self.down.drained(&*self.joined) == Ok(true);
-        let answered = self.down.silent <= self.up.silent && self.down.bytes() > 0;
+        // A tick more, for the kernel's clock is as coarse as one of its own.
+        let answered = self.down.silent <= self.up.silent + TICK && self.down.bytes() > 0;
         if drained && answered && self.down.silent >= STOP_SILENCE {
             return Some(Ended::Both);
         }

@@ -157,7 +157,8 @@ impl Pair {
     pub fn half(&self, way: Way) -> io::Result<Half> {
         let row: Option<Row> = get(self.kernel.map("halves"), &self.cookies[way as usize]);
         let row = row.ok_or(io::ErrorKind::NotFound)?;
-        let at_ns = if row.at_ns == 0 { self.began_ns } else { row.at_ns };
+        // Nothing came yet, or so soon that the program's coarser clock had not moved on.
+        let at_ns = row.at_ns.max(self.began_ns);
         let silent = Duration::from_nanos(now_ns().saturating_sub(at_ns));
         Ok(Half { moved: row.moved, passed: row.passed, silent, broken: row.broken != 0 })
     }
