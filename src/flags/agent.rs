@@ -20,8 +20,8 @@ Examples:
               --server 10.0.0.11:80 --listen 10.0.0.11:7118
   baton agent -c baton.toml --detach           # connections handed over here end
 
-Signals: TERM and INT end the agent; the kernel's programs stay, and so do the connections. HUP reads
-the servers and settings of its relay again.")]
+Signals: TERM and INT end the agent; the kernel's programs stay, and so do the connections. HUP
+reads the servers and settings of its relay again.")]
 pub struct Agent {
     /// Configuration of the switch; flags replace what it says
     #[arg(short, long, value_name = "FILE")]
