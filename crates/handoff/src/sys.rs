@@ -251,7 +251,7 @@ pub(crate) fn bytes_unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// Packets for a program to be tried on: `BPF_PROG_TEST_RUN`. Says what it returned and how many
+/// Tries a program on a packet: `BPF_PROG_TEST_RUN`. Says what the program returned and how many
 /// bytes of `out` are the packet afterwards; `context`, which may be empty, is changed in place.
 pub(crate) fn test_run(
     program: BorrowedFd<'_>,
@@ -277,8 +277,8 @@ pub(crate) fn test_run(
         options.ctx_in = context.as_ptr().cast();
         options.ctx_out = context.as_mut_ptr().cast();
     }
-    // SAFETY: each pointer is that of a slice which outlives the call, with that slice's length; the
-    // kernel reads the context before it writes it.
+    // SAFETY: each pointer is that of a slice which outlives the call, with that slice's length;
+    // the kernel reads the context before it writes it.
     let result =
         unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
     if result < 0 {

@@ -12,9 +12,9 @@ const GROWTH: usize = 256;
 
 /// `struct __sk_buff` of linux/bpf.h: its size, and the places of what a trial may set.
 const CONTEXT_BYTES: usize = 192;
-const MARK: usize = 8;
-const IFINDEX: usize = 40;
-const GSO_SIZE: usize = 176;
+const MARK_AT: usize = 8;
+const IFINDEX_AT: usize = 40;
+const GSO_SIZE_AT: usize = 176;
 
 /// `BPF_F_TEST_SKB_CHECKSUM_COMPLETE`: the sum over the packet is known, as from most hardware, and
 /// has to be right afterwards.
@@ -74,13 +74,13 @@ fn attempt(
 
 fn attempt_at_tc(loaded: &Loaded, program: &str, trial: &Trial<'_>) -> Result<Tried, Error> {
     let mut context = [0; CONTEXT_BYTES];
-    let set = [(MARK, trial.mark), (IFINDEX, trial.ifindex), (GSO_SIZE, trial.gso_size)];
+    let set = [(MARK_AT, trial.mark), (IFINDEX_AT, trial.ifindex), (GSO_SIZE_AT, trial.gso_size)];
     for (at, value) in set {
         context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let flags = if trial.summed { SUMMED } else { 0 };
     let (verdict, frame) = attempt(loaded, program, trial.frame, &mut context, flags)?;
-    let mark = context[MARK..MARK + 4].try_into().expect("four bytes were cut");
+    let mark = context[MARK_AT..MARK_AT + 4].try_into().expect("four bytes were cut");
     Ok(Tried { verdict, frame, mark: u32::from_ne_bytes(mark) })
 }
 

@@ -53,8 +53,11 @@ pub type Fixture = (&'static str, for<'a, 'b> fn(&'a Stage<'b>));
 /// More connections than all fixtures make.
 const ROOM: u32 = 65_536;
 
+/// A sentence about a program, and how it is shown on a machine of some kind.
+type Sentence<M> = (&'static str, fn(&M));
+
 /// Runs fixtures for clients of both families and prints their names.
-fn run<S>(group: &str, stage: &mut S, fixtures: &[(&str, fn(&S))], begin: impl Fn(&mut S, bool)) {
+fn run<M>(group: &str, stage: &mut M, fixtures: &[Sentence<M>], begin: impl Fn(&mut M, bool)) {
     let mut failed = vec![];
     for (name, show) in fixtures {
         let mut holds = |v6| {

@@ -20,8 +20,8 @@ const MARKS: [u32; 6] =
 /// A client's packet or an envelope, sealed as it should be, with some of it changed.
 fn packet(chance: &mut Chance, bed: &TestBed, known: &[Segment]) -> Vec<u8> {
     let way = usize::from(chance.one_in(2));
-    let client: SocketAddr = [("10.77.0.200", 1000), ("fd77::200", 1000)]
-        .map(|(at, port)| SocketAddr::new(at.parse().unwrap(), port + chance.byte() as u16))[way];
+    let address = ["10.77.0.200", "fd77::200"][way].parse().unwrap();
+    let client = SocketAddr::new(address, 1000 + u16::from(chance.byte()));
     let mut segment = Segment::new(client, bed.vip().at(MULTI)[way]);
     if chance.one_in(2) {
         segment = known[chance.below(known.len())].clone();
@@ -44,7 +44,7 @@ fn packet(chance: &mut Chance, bed: &TestBed, known: &[Segment]) -> Vec<u8> {
         let (front, server) = (bed.address(Host::Front), bed.server(1));
         let letter = Letter::around(&segment, front.v4.into(), server.v4.into())
             .kind(chance.byte() % 8)
-            .flags(TRACK | chance.byte() % 8);
+            .flags(TRACK | (chance.byte() % 8));
         let connection = if chance.one_in(2) { known[0].seq } else { segment.seq };
         frame = letter.of(connection).frame();
     }

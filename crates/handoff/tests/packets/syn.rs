@@ -53,7 +53,7 @@ fn answer_to(syn: &Segment, seen: &Seen, carried: Carried, echo: Option<u32>) ->
         None => vec![NOP; 10],
         Some(echo) => {
             let at = seen.double(28);
-            let now = u32::try_from(now_ns / 1_000_000 & 0xffff_ffff).unwrap();
+            let now = u32::try_from((now_ns / 1_000_000) & 0xffff_ffff).unwrap();
             assert!(now.wrapping_sub(at) < 1000, "a clock of {at} at {now}");
             stamps(at, echo)
         }
@@ -262,8 +262,8 @@ fn rst_first(t: &Stage<'_>) {
     t.sees(&client.acks().flags(RST)).leaves(NOT_OURS, NOTHING);
 }
 
-/// The stack's, which resets; or dropped, if the number could be that of a later segment (one number
-/// in 256 could).
+/// The stack's, which resets; or dropped, if the number could be that of a later segment (one
+/// number in 256 could).
 #[track_caller]
 fn refused(seen: &Seen) {
     match seen.tried.verdict {
