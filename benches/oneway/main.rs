@@ -76,7 +76,7 @@ impl Pace {
         let ms = Duration::from_millis;
         match full {
             true => {
-                let (time, weighing, sizing) = (ms(2000), ms(1000), ms(1000));
+                let (time, weighing, sizing) = (ms(2000), ms(500), ms(1000));
                 Self { rounds: 3, time, weighing, sizing, full }
             }
             false => {
@@ -113,11 +113,9 @@ fn run(baton: &Path) -> Result<()> {
     }
     child::watch_signals()?;
     let machine = Machine::look();
-    let settings = settings(baton, &machine, &pace);
+    let load_average = load_average();
+    let settings = settings(baton, &machine, &pace, load_average);
     print!("{settings}");
-    if load_average() > LOAD_QUIET {
-        println!("others use this machine (load {:.1}): expect noise", load_average());
-    }
     let site = Site::up(baton.to_owned())?;
     let results = measured(&site, &pace)?;
     println!("\n{}", results.tables());
@@ -134,7 +132,7 @@ fn run(baton: &Path) -> Result<()> {
     if pace.full {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let kept = root.join("bench/results-oneway.jsonl");
-        results.keep(&kept, &machine, pace.time.as_millis())?;
+        results.keep(&kept, &machine, pace.time.as_millis(), load_average)?;
         page::write(root, &machine, &settings, &client, &results, &figure)?;
         println!("appended to bench/results-oneway.jsonl; wrote docs/RESULTS-LIVE.md");
     } else {
@@ -145,7 +143,11 @@ fn run(baton: &Path) -> Result<()> {
 }
 
 /// Who takes part, with which settings.
-fn settings(baton: &Path, machine: &Machine, pace: &Pace) -> String {
+fn settings(baton: &Path, machine: &Machine, pace: &Pace, load_average: f64) -> String {
+    let others = match load_average > LOAD_QUIET {
+        true => "others use this machine, and their CPU time is counted too",
+        false => "nobody else used this machine",
+    };
     let baton = baton.display().to_string();
     let version = |name: &str, args: &[&str]| said(name, args).unwrap_or_default();
     let (threads, connections) = (client::THREADS, client::CONNECTIONS);
@@ -158,7 +160,8 @@ fn settings(baton: &Path, machine: &Machine, pace: &Pace) -> String {
          servers: {}, one worker each, sendfile, no log\n\
          baton: {}, one worker, policy target-hash, no log\n\
          haproxy: {}, nbthread 1, http-reuse always, no log; {} (64 KB, 1 MB: {})\n\
-         {} rounds of {} ms; kernel's clocks on in a pass of {} ms of their own\n",
+         {} rounds of {} ms; kernel's clocks on in as many passes of {} ms of their own\n\
+         load average at the beginning: {load_average:.2} ({others})\n",
         machine.cpu,
         machine.kernel,
         machine.date,
@@ -176,7 +179,7 @@ fn settings(baton: &Path, machine: &Machine, pace: &Pace) -> String {
 /// Every way under every load, in turns.
 fn measured(site: &Site, pace: &Pace) -> Result<Results> {
     let cells = LOADS.iter().flat_map(|load| {
-        Mode::ALL.map(|mode| Cell { mode, load, rounds: Vec::new(), kernel: None })
+        Mode::ALL.map(|mode| Cell { mode, load, rounds: Vec::new(), kernel: Vec::new() })
     });
     let mut results = Results { cells: cells.collect(), skipped: Vec::new() };
     let ways = Mode::ALL.len();
@@ -209,8 +212,8 @@ fn turn_of(site: &Site, pace: &Pace, results: &mut Results, at: usize) -> Result
         Err(why) => return Err(why),
     };
     cell.rounds.push(drive(site, &stand, cell.load, pace.time)?);
-    if cell.mode.is_one_way() && cell.kernel.is_none() {
-        cell.kernel = Some(weigh(site, &stand, cell.load, pace.weighing)?);
+    if cell.mode.is_one_way() {
+        cell.kernel.push(weigh(site, &stand, cell.load, pace.weighing)?);
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::crossover::{self, PUBLISHED_KB};
 use crate::measure::machine::Machine;
 use crate::modes::{LOADS, Load, Mode};
 use crate::report::Results;
+use crate::run::KernelCost;
 use anyhow::Result;
 use sim::Figure;
 use std::fmt::Write;
@@ -99,14 +100,13 @@ fn table(text: &mut String, results: &Results, load: &'static Load) -> Result<()
         load.about
     )?;
     for cell in results.under(load) {
-        let kernel = cell.kernel.map_or("- | - | -".to_owned(), |kernel| {
-            let (front, packets) = (kernel.front_us, kernel.front_packets);
-            format!("{front:.2} | {packets:.2} | {:.2}", kernel.back_us)
-        });
+        let kernel = |of: fn(&KernelCost) -> f64| {
+            cell.kernel(of).map_or("-".to_owned(), |cost| format!("{:.2}", cost.median))
+        };
         let over = results.over_direct(cell.mode, load.name);
         writeln!(
             text,
-            "| {} | {:.1} | {} | {:.0} | {:.0} | {:.0} | {:.2} | {kernel} |",
+            "| {} | {:.1} | {} | {:.0} | {:.0} | {:.0} | {:.2} | {} | {} | {} |",
             cell.mode.name(),
             cell.spread(|round| round.cpu_us).median,
             over.map_or("-".to_owned(), |over| format!("{over:.2}")),
@@ -114,6 +114,9 @@ fn table(text: &mut String, results: &Results, load: &'static Load) -> Result<()
             cell.spread(|round| round.p50_us as f64).median,
             cell.spread(|round| round.p99_us as f64).median,
             cell.spread(|round| round.moved).median,
+            kernel(|cost| cost.front_us),
+            kernel(|cost| cost.front_packets),
+            kernel(|cost| cost.back_us),
         )?;
     }
     Ok(())

@@ -1,9 +1,10 @@
 //! What is printed, and the lines of results.
 
 use crate::client::{CONNECTIONS, THREADS};
+use crate::measure::Spread;
 use crate::measure::machine::Machine;
 use crate::modes::{LOADS, Load, Mode};
-use crate::run::Cell;
+use crate::run::{Cell, KernelCost};
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -30,7 +31,7 @@ impl Results {
 
     /// Microseconds of the front-end's program for each request.
     fn front_us(&self, mode: Mode, load: &str) -> Option<f64> {
-        Some(self.cell(mode, load)?.kernel?.front_us)
+        Some(self.cell(mode, load)?.kernel(|cost| cost.front_us)?.median)
     }
 
     /// CPU time of the whole machine over that of `direct`.
@@ -75,8 +76,8 @@ impl Results {
         );
         for cell in self.under(load) {
             let cpu = cell.spread(|round| round.cpu_us);
-            let kernel = |of: fn(&crate::run::KernelCost) -> f64| {
-                cell.kernel.as_ref().map_or("-".to_owned(), |kernel| format!("{:.2}", of(kernel)))
+            let kernel = |of: fn(&KernelCost) -> f64| {
+                cell.kernel(of).map_or("-".to_owned(), |cost| format!("{:.2}", cost.median))
             };
             let ratio = self.over_direct(cell.mode, load.name);
             text += &format!(
@@ -89,9 +90,9 @@ impl Results {
                 cell.spread(|round| round.p50_us as f64).median,
                 cell.spread(|round| round.p99_us as f64).median,
                 cell.spread(|round| round.moved).median,
-                kernel(|kernel| kernel.front_us),
-                kernel(|kernel| kernel.front_packets),
-                kernel(|kernel| kernel.back_us),
+                kernel(|cost| cost.front_us),
+                kernel(|cost| cost.front_packets),
+                kernel(|cost| cost.back_us),
             );
         }
         text
@@ -101,19 +102,27 @@ impl Results {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn keep(&self, path: &Path, machine: &Machine, round_ms: u128) -> io::Result<()> {
+    pub fn keep(
+        &self,
+        path: &Path,
+        machine: &Machine,
+        round_ms: u128,
+        load_average: f64,
+    ) -> io::Result<()> {
         let mut file = OpenOptions::new().create(true).append(true).open(path)?;
         let Machine { date, commit, cpu, kernel } = machine;
         for cell in LOADS.iter().flat_map(|load| self.under(load)) {
             let front = cell.rounds.iter().filter_map(|round| round.front_cpu_us);
-            let front = crate::measure::Spread::of(front).map(crate::measure::Spread::json);
+            let front = Spread::of(front).map(Spread::json);
             let direct = self.cell(Mode::Direct, cell.load.name);
+            let spent = |of: fn(&KernelCost) -> f64| cell.kernel(of).map(Spread::json);
             let line = json!({
                 "date": date,
                 "commit": commit,
                 "machine": cpu,
                 "kernel": kernel,
                 "congestion": "reno",
+                "load_average": load_average,
                 "load": cell.load.name,
                 "body_bytes": cell.load.bytes,
                 "connections": THREADS * CONNECTIONS,
@@ -127,10 +136,10 @@ impl Results {
                 "p50_us": cell.spread(|round| round.p50_us as f64).json(),
                 "p99_us": cell.spread(|round| round.p99_us as f64).json(),
                 "moved_per_request": cell.spread(|round| round.moved).json(),
-                "front_bpf_us": cell.kernel.map(|kernel| kernel.front_us),
-                "front_packets_per_request": cell.kernel.map(|kernel| kernel.front_packets),
-                "back_bpf_us": cell.kernel.map(|kernel| kernel.back_us),
-                "back_packets_per_request": cell.kernel.map(|kernel| kernel.back_packets),
+                "front_bpf_us": spent(|cost| cost.front_us),
+                "front_packets_per_request": spent(|cost| cost.front_packets),
+                "back_bpf_us": spent(|cost| cost.back_us),
+                "back_packets_per_request": spent(|cost| cost.back_packets),
             });
             writeln!(file, "{line}")?;
         }

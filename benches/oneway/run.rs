@@ -40,13 +40,19 @@ pub struct Cell {
     pub mode: Mode,
     pub load: &'static Load,
     pub rounds: Vec<Figures>,
-    pub kernel: Option<KernelCost>,
+    /// As many; none where the kernel has no programs.
+    pub kernel: Vec<KernelCost>,
 }
 
 impl Cell {
     /// The middle of the rounds.
     pub fn spread(&self, of: impl Fn(&Figures) -> f64) -> Spread {
         Spread::of(self.rounds.iter().map(of)).expect("every cell has at least one round")
+    }
+
+    /// Likewise of the programs in the kernel.
+    pub fn kernel(&self, of: impl Fn(&KernelCost) -> f64) -> Option<Spread> {
+        Spread::of(self.kernel.iter().map(of))
     }
 
     /// CPU time over another's in the same round; then the middle of the rounds.
