@@ -111,8 +111,8 @@ impl Front {
         self.loaded.attach("front_ingress", interface, Way::In)
     }
 
-    /// Has SYNs answered by the driver of an interface already (XDP), where it can: a flood then does
-    /// not reach the stack. Only worth it on real hardware: on virtual Ethernet it costs more.
+    /// Has SYNs answered by the driver of an interface already (XDP), where it can: a flood then
+    /// does not reach the stack. Only worth it on real hardware: on virtual Ethernet it costs more.
     ///
     /// # Errors
     /// The driver cannot, or there is no such interface.

@@ -1,8 +1,9 @@
-//! Method: the kernel's own programs take the place of the model in the proof that who repeats never
-//! answers differently from the policy asked directly. Each request is a segment that goes through
-//! the front-end's program (BPF_PROG_TEST_RUN: the same instructions and maps as on an interface);
-//! what it holds is answered by the real desk and goes through it again; what it asks a server to
-//! release comes back released. As root in a namespace of its own; elsewhere skipped aloud.
+//! Method: the kernel's own programs take the place of the model in the proof that who repeats
+//! never answers differently from the policy asked directly. Each request is a segment that goes
+//! through the front-end's program (BPF_PROG_TEST_RUN: the same instructions and maps as on an
+//! interface); what it holds is answered by the real desk and goes through it again; what it asks a
+//! server to release comes back released. As root in a namespace of its own; elsewhere skipped
+//! aloud.
 
 use super::super::bridge::Bridge;
 use super::super::fabric::{Fabric, Repeat, RowState};

@@ -46,15 +46,7 @@ pub(super) fn encode(view: &OnewayView, families: &mut Families<'_>) -> fmt::Res
     for (name, family, about) in SINGLE {
         families.counter(family, about, None, [([], view.counted(name))])?;
     }
-    // Nobody tells the front-end: what it asked for and did not get stayed where it was.
-    let asked = view.counted("queried");
-    let stayed = asked.saturating_sub(view.counted("moved")) + view.counted("stayed_pipelined");
-    families.counter(
-        "oneway_stayed",
-        "Requests whose connection was to move and had something left to say",
-        None,
-        [([], stayed)],
-    )?;
+    stayed(view, families)?;
     families.counter(
         "oneway_questions",
         "Questions of the kernel, by how the request was delivered then",
@@ -116,4 +108,13 @@ fn agents(agents: &[AgentView], families: &mut Families<'_>) -> fmt::Result {
         None,
         agents.iter().map(|one| ([("server", one.server.as_str())], one.failures)),
     )
+}
+
+/// Requests whose connection stayed although it was to move. Nobody tells the front-end: what it
+/// asked for and did not get stayed where it was.
+fn stayed(view: &OnewayView, families: &mut Families<'_>) -> fmt::Result {
+    let asked = view.counted("queried");
+    let stayed = asked.saturating_sub(view.counted("moved")) + view.counted("stayed_pipelined");
+    let about = "Requests whose connection was to move and had something left to say";
+    families.counter("oneway_stayed", about, None, [([], stayed)])
 }
