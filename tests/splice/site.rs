@@ -78,7 +78,8 @@ impl Site {
         }
         let mut config = String::from(
             "workers = 2\n[listen.web]\naddress = \"127.0.0.1:0\"\ndelivery = \"splice\"\n\
-             [policy]\nname = \"round-robin\"\n[log]\naccess = \"json\"\n[health]\nkind = \"off\"\n",
+             [policy]\nname = \"round-robin\"\n[log]\naccess = \"json\"\n\
+             [health]\nkind = \"off\"\n",
         );
         for (at, address) in servers.iter().enumerate() {
             config += &format!("[server.s{at}]\naddress = \"{address}\"\n");
