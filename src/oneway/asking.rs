@@ -5,10 +5,11 @@ use super::bridge::Bridge;
 use super::fabric::{Held, Repeat, Slot, Verdict};
 use super::reading::read;
 use super::reason::Local;
+use super::roster::name_hash;
 use super::seen::Seen;
 use distributor::ask::kernel::{Decided, Repeat as Promised};
 use distributor::journal::{Choice, Delivered};
-use distributor::{Delivery, Live, Passed, Scribe, Shared, say};
+use distributor::{Backend, Delivery, Live, Passed, Scribe, Shared, say};
 use policy::{Class, Expect, Request, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,14 +67,14 @@ impl Asking {
         if let Verdict::Relay(why) = answer.verdict {
             // Before the worker can accept it.
             self.shared.locals.note(held.client, why.name());
+            self.seen.local(why);
         }
         if self.bridge.fabric().answer(held, answer.verdict).is_err() {
             self.seen.unanswered.add(1);
         }
         self.learn(held, &answer);
-        match answer.verdict {
-            Verdict::Relay(why) => self.seen.local(why),
-            Verdict::Server(slot) => self.write_down(held, &live, &answer, slot, scribe),
+        if let Verdict::Server(slot) = answer.verdict {
+            self.write_down(held, &live, &answer, slot, scribe);
         }
     }
 
@@ -209,7 +210,12 @@ impl Asking {
 
 /// What the server of a slot is called.
 pub(super) fn name(bridge: &Bridge, live: &Live, slot: Slot) -> String {
-    let owner = bridge.tables().roster.owner(slot);
+    let tables = bridge.tables();
+    let (owner, hash) = (tables.roster.owner(slot), tables.roster.name(slot));
+    drop(tables);
     let backend = owner.and_then(|id| live.backends.get(id.index())?.as_ref());
+    // One that left and joined anew is another server to the books, but not to people.
+    let namesake = |one: &&Arc<Backend>| Some(name_hash(&one.name)) == hash;
+    let backend = backend.or_else(|| live.backends.iter().flatten().find(namesake));
     backend.map_or_else(|| format!("#{}", slot.0), |backend| backend.name.to_string())
 }

@@ -4,13 +4,17 @@ use super::fabric::{
     Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, Swept, Verdict,
 };
 use crate::config::ready::{self, Network};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use distributor::{Clock, Delivery, say};
 use handoff::{Front, Limits, Question, Site};
 use policy::{Class, Instant, Load, TargetId};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +28,8 @@ pub(super) struct Programs {
     zero_ns: u64,
     /// How each address is delivered: a question does not say.
     deliveries: Mutex<HashMap<SocketAddr, Delivery>>,
+    /// As long as it is open, no other switch uses the same tables.
+    _lock: File,
 }
 
 /// Loads the programs, or takes those over that run already, and attaches them.
@@ -37,6 +43,7 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
         routed: settings.network == Network::Routed,
         mtu: settings.interfaces.iter().filter_map(|name| mtu(name)).min().unwrap_or(MTU_USUAL),
     };
+    let lock = lock(&settings.pin)?;
     let limits = Limits { flows_max: settings.flows_max, memos_max: settings.memos_max, told };
     let front = Front::open(&site, &limits, &settings.pin)
         .context("one-way delivery cannot begin (`baton doctor` says what this machine lacks)")?;
@@ -49,7 +56,24 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
         }
     }
     let zero_ns = handoff::now_ns().saturating_sub(clock.now().0);
-    Ok(Arc::new(Programs { front, zero_ns, deliveries: Mutex::default() }))
+    Ok(Arc::new(Programs { front, zero_ns, deliveries: Mutex::default(), _lock: lock }))
+}
+
+/// Takes the folder of the pinned tables for this process: two that answer for the same tables
+/// would take each other's questions and correct each other's books.
+fn lock(pin: &Path) -> Result<File> {
+    let doing = || format!("cannot use the folder {} of [oneway] pin", pin.display());
+    std::fs::create_dir_all(pin).with_context(doing)?;
+    let folder = File::open(pin).with_context(doing)?;
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(folder),
+        Err(Errno::WOULDBLOCK) => bail!(
+            "another switch uses the tables in {}; end it, or give this one a folder of its own \
+             with pin in [oneway]",
+            pin.display()
+        ),
+        Err(error) => Err(error).with_context(doing),
+    }
 }
 
 /// Bytes of an IP packet on an interface.

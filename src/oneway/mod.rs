@@ -108,9 +108,11 @@ impl Oneway {
     /// Over this kernel's side, which may have connections of a process before. Nothing runs yet.
     pub fn new(fabric: Arc<dyn Fabric>, settings: &ready::Oneway, shared: Arc<Shared>) -> Self {
         let targets_max = usize::try_from(settings.memos_max).unwrap_or(usize::MAX);
+        let counters = fabric.counters();
+        let verdicts = counters.iter().find(|(name, _)| *name == view::VERDICTS);
         Self {
+            seen: Arc::new(Seen::since(verdicts.map_or(0, |(_, count)| *count))),
             bridge: Arc::new(Bridge::new(fabric, targets_max)),
-            seen: Arc::default(),
             agents: Arc::default(),
             period: settings.agent_period,
             idle: settings.idle,

@@ -75,14 +75,20 @@ impl Roster {
     }
 
     /// Brings the states of rows in line: `state` of each server that is still there, and draining
-    /// for all other rows. Returns the rows to write; a row of nobody without open connections is
-    /// cleared.
+    /// for all other rows, but where the same server has joined anew and is down: then it is down
+    /// for its old connections too. Returns the rows to write; a row of nobody without open
+    /// connections is cleared.
     pub(super) fn align(
         &mut self,
         state: impl Fn(ServerId) -> Option<RowState>,
         book: impl Fn(Slot) -> Book,
     ) -> Vec<(Slot, Option<Row>)> {
         let mut writes = Vec::new();
+        let current = (0u16..).map(ServerId).zip(&self.current);
+        let down = current.filter(|(id, _)| state(*id) == Some(RowState::Down));
+        let row = |slot: Slot| self.rows[usize::from(slot.0)].map(|entry| entry.row);
+        let down: Vec<Row> = down.filter_map(|(_, slot)| row((*slot)?)).collect();
+        let same = |one: &Row, other: &Row| (one.name, one.address) == (other.name, other.address);
         for at in 0..self.rows.len() {
             let slot = Slot(at as u16);
             let Some(entry) = self.rows[at] else { continue };
@@ -94,7 +100,9 @@ impl Roster {
                     writes.push((slot, None));
                 }
                 wanted => {
-                    let state = wanted.unwrap_or(RowState::Draining);
+                    let is_down = down.iter().any(|down| same(down, &entry.row));
+                    let otherwise = if is_down { RowState::Down } else { RowState::Draining };
+                    let state = wanted.unwrap_or(otherwise);
                     if entry.row.state != state {
                         let row = Row { state, ..entry.row };
                         self.rows[at] = Some(Entry { row, ..entry });
@@ -140,6 +148,11 @@ impl Roster {
     /// Whose connections are in a slot.
     pub(super) fn owner(&self, slot: Slot) -> Option<ServerId> {
         self.rows.get(usize::from(slot.0))?.as_ref()?.owner
+    }
+
+    /// By what the name of a slot's server is known.
+    pub(super) fn name(&self, slot: Slot) -> Option<u64> {
+        Some(self.rows.get(usize::from(slot.0))?.as_ref()?.row.name)
     }
 
     /// Every row that is in use.
@@ -204,6 +217,20 @@ mod tests {
         let first = roster.books(none).next();
         let past = Book { open: 0, begun: 5, chosen: 7 };
         assert_eq!(first, Some((ServerId(0), past)), "what it was given is not forgotten");
+    }
+
+    #[test]
+    fn old_connections_of_a_server_that_joined_anew_go_down_with_it() {
+        let mut roster = Roster::adopt([]);
+        let (old, _) = roster.place(&wanted(0, "a", 1)).unwrap();
+        let (new, row) = roster.place(&wanted(1, "a", 1)).unwrap();
+        let (moved, _) = roster.place(&wanted(2, "a", 2)).unwrap();
+        roster.current[0] = None;
+        let book = |_| Book { open: 1, begun: 1, chosen: 1 };
+        let by = |id| Some(if id == ServerId(1) { RowState::Down } else { RowState::Up });
+        let down = Row { state: RowState::Down, ..row };
+        let writes = roster.align(by, book);
+        assert_eq!(writes, [(old, Some(down)), (new, Some(down))], "{moved:?} is another machine");
     }
 
     #[test]

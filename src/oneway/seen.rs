@@ -12,6 +12,10 @@ pub(super) struct Seen {
     delivered: [AtomicU64; Delivered::ALL.len()],
     /// Of these, those for the relay, by reason.
     locals: [AtomicU64; Local::ALL.len()],
+    /// What the kernel had relayed by order when this process began.
+    verdicts_before: u64,
+    /// Requests that the kernel relayed without asking again, because a rule says so.
+    repeated: AtomicU64,
     /// Answers that the kernel refused.
     pub(super) unanswered: Count,
     /// Connections reset because their server is down.
@@ -41,6 +45,20 @@ impl Count {
 }
 
 impl Seen {
+    /// Begins to count when the kernel had relayed so many by order.
+    pub(super) fn since(verdicts_before: u64) -> Self {
+        Self { verdicts_before, ..Self::default() }
+    }
+
+    /// Takes note of how many the kernel has relayed by order. What was not answered just so was
+    /// repeated, and of all verdicts for the relay it may repeat those of rules alone.
+    pub(super) fn verdicts(&self, verdicts: u64) {
+        // In this order: an answer is counted before the kernel counts it.
+        let answered: u64 = self.locals.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        let since = verdicts.saturating_sub(self.verdicts_before);
+        self.repeated.fetch_max(since.saturating_sub(answered), Ordering::Relaxed);
+    }
+
     pub(super) fn delivered(&self, how: Delivered) {
         self.delivered[how as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -56,9 +74,14 @@ impl Seen {
         all.map(|how| (how.name(), self.delivered[*how as usize].load(Ordering::Relaxed)))
     }
 
-    /// Questions answered for the relay, by reason.
+    /// Requests that were for the relay by an answer, just given or repeated, by reason.
     pub(super) fn by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = Local::ALL.iter();
-        all.map(|why| (why.name(), self.locals[why.index()].load(Ordering::Relaxed)))
+        let repeated = |why| match why {
+            Local::RuleSaysRelay => self.repeated.load(Ordering::Relaxed),
+            _ => 0,
+        };
+        let count =
+            move |why: Local| self.locals[why.index()].load(Ordering::Relaxed) + repeated(why);
+        Local::ALL.iter().map(move |why| (why.name(), count(*why)))
     }
 }

@@ -6,7 +6,10 @@ use super::fabric::RowState;
 use control::view::{AgentView, OnewayServer, OnewayView};
 use distributor::Live;
 use policy::ServerId;
-use std::collections::BTreeMap;
+
+/// The kernel's count of requests that went to the relay because it was told so: by an answer, or
+/// by one that it repeats.
+pub(super) const VERDICTS: &str = "local_verdict";
 
 impl Oneway {
     /// Everything as it is now.
@@ -22,8 +25,11 @@ impl Oneway {
             ("forgotten", self.seen.forgotten.get()),
             ("corrected", self.seen.corrected.get()),
         ];
+        let kernel = self.bridge.fabric().counters();
+        let verdicts = kernel.iter().find(|(name, _)| *name == VERDICTS).map_or(0, |(_, n)| *n);
+        self.seen.verdicts(verdicts);
         OnewayView {
-            kernel: self.bridge.fabric().counters().into_iter().map(owned).collect(),
+            kernel: kernel.into_iter().map(owned).collect(),
             asked: self.seen.by_delivery().map(owned).collect(),
             local: self.seen.by_reason().map(owned).collect(),
             targets,
@@ -33,11 +39,11 @@ impl Oneway {
         }
     }
 
-    /// Connections ever handed to each server, at all its addresses.
-    pub fn handed_over(&self) -> BTreeMap<ServerId, u64> {
+    /// Connections ever handed to a server, at all its addresses.
+    pub fn handed_over(&self, server: ServerId) -> u64 {
         let tables = self.bridge.tables();
-        let books = tables.roster.books(|slot| self.bridge.fabric().book(slot));
-        books.map(|(id, book)| (id, book.begun)).collect()
+        let mut books = tables.roster.books(|slot| self.bridge.fabric().book(slot));
+        books.find(|(id, _)| *id == server).map_or(0, |(_, book)| book.begun)
     }
 
     fn servers(&self, live: &Live) -> Vec<OnewayServer> {

@@ -192,6 +192,7 @@ impl Glass {
         let live = live_of(self);
         let classes = live.rules.classes();
         let c = &backend.counters;
+        let handed_over = self.oneway().map_or(0, |oneway| oneway.handed_over(backend.id));
         let by_class = (0..Class::COUNT_MAX).filter_map(|class| {
             let count = c.sum(|worker| &worker.classes[class]);
             (count > 0).then(|| (classes.name(Class(class as u8)).to_owned(), count))
@@ -207,6 +208,7 @@ impl Glass {
             load: server.load.as_f64(),
             queued: books.waiting(backend.id) as u64,
             begun: server.begun,
+            handed_over,
             ok: c.sum(|w| &w.answered) - c.sum(|w| &w.errors).min(c.sum(|w| &w.answered)),
             failed: c.sum(|w| &w.failed) + c.sum(|w| &w.errors),
             expected_hits: c.sum(|w| &w.expected_hits),

@@ -49,7 +49,7 @@ struct Real<'a> {
 
 impl Real<'_> {
     fn run(&self, frame: &[u8], ifindex: u32) -> What {
-        let trial = Trial { frame, ifindex, mark: 0, summed: false };
+        let trial = Trial::new(frame, ifindex);
         let tried = self.programs.front.try_packet(&trial).unwrap();
         What::read(tried.verdict, tried.frame)
     }

@@ -11,7 +11,8 @@ pub struct OnewayView {
     /// Questions of the kernel that were answered, by how the request was delivered. Since the
     /// process began.
     pub asked: BTreeMap<String, u64>,
-    /// Of these, those for the relay, by reason. Since the process began.
+    /// Requests for the relay by such an answer, given or repeated, by reason. Since the process
+    /// began.
     pub local: BTreeMap<String, u64>,
     /// Targets whose answer the kernel may repeat, or has been told of.
     pub targets: u64,

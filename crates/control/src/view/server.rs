@@ -28,6 +28,10 @@ pub struct ServerView {
     pub queued: u64,
     /// Requests ever begun on it.
     pub begun: u64,
+    /// Of these, connections that were handed to it, from other servers too, at whichever of its
+    /// addresses: what became of their requests nobody here sees.
+    #[serde(default)]
+    pub handed_over: u64,
     /// Requests it did its part of.
     pub ok: u64,
     /// Refused connections, resets, time-outs and 5xx.
