@@ -76,29 +76,34 @@ static __noinline int send_back(struct __sk_buff *skb, struct letter *letter, __
 }
 
 /* A segment for the VIP as the client sent it. */
-static __always_inline int segment(struct __sk_buff *skb, struct packet *p,
-				   const struct listener *listener)
+static __always_inline int segment(struct __sk_buff *skb, struct packet *p)
 {
 	struct standing standing;
 	struct owned *owned;
+	__u32 end = p->seq + p->length;
 
 	look(skb, p, &standing);
 	if (standing.found == FOUND_NONE) {
 		owned = bpf_map_lookup_elem(&owned_flows, &p->key);
 		/* The server has closed it, and the client did not know: it is told by the stack.
-		 * What is not of that very connection came before its hand-over: it comes again. */
-		if (owned && !owned->released && !before(p->seq, owned->connection) &&
-		    !before(p->ack, owned->first_ack)) {
+		 * What is not of that very connection came before its hand-over: it comes again. So
+		 * does what the server never answered: its queue may have been full. */
+		if (owned && !owned->released && before(owned->first_ack, p->ack) &&
+		    p->seq - owned->mark_seq <= owned->client_end - owned->mark_seq) {
 			count(COUNT_RESET_GONE);
 			return TC_ACT_OK;
 		}
 		return drop(COUNT_ORPHAN);
 	}
-	if (listener->delivery == DELIVERY_MULTI && p->length) {
-		owned = bpf_map_lookup_elem(&owned_flows, &p->key);
-		if (owned && owned->track)
-			follow_request(skb, p, owned);
-	}
+	if (!p->length || standing.found != FOUND_LIVE)
+		return TC_ACT_OK;
+	owned = bpf_map_lookup_elem(&owned_flows, &p->key);
+	if (!owned)
+		return TC_ACT_OK;
+	if (before(owned->client_end, end))
+		owned->client_end = end;
+	if (owned->track)
+		follow_request(skb, p, owned);
 	return TC_ACT_OK;
 }
 
@@ -114,6 +119,7 @@ static __always_inline int take_over(struct __sk_buff *skb, struct letter *lette
 		.connection = bpf_ntohl(e->connection),
 		.mark_seq = p->seq,
 		.first_ack = p->ack,
+		.client_end = p->seq + p->length,
 		.track = !!(e->flags & OPT_TRACK),
 	};
 
@@ -173,7 +179,7 @@ static __always_inline int handed_over(struct __sk_buff *skb, struct letter *let
 	if (p->seq != seq) {
 		/* A large segment was cut up on its way, and this is not its first part. */
 		count(COUNT_LATE_MARK);
-		return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p, listener);
+		return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p);
 	}
 	if (owned && owned->released_ns && before(seq, owned->released_seq) &&
 	    bpf_ktime_get_ns() - owned->released_ns < GHOST_NS)
@@ -204,8 +210,7 @@ static __always_inline int at_rest(const struct packet *p, const struct owned *o
 	       owned->reply_end == p->ack && owned->request_end == p->seq;
 }
 
-static __always_inline int queried(struct __sk_buff *skb, struct letter *letter,
-				   const struct listener *listener)
+static __always_inline int queried(struct __sk_buff *skb, struct letter *letter)
 {
 	struct packet *p = &letter->inner;
 	struct owned *owned = bpf_map_lookup_elem(&owned_flows, &p->key);
@@ -231,11 +236,10 @@ static __always_inline int queried(struct __sk_buff *skb, struct letter *letter,
 		}
 	}
 	count(COUNT_KEPT);
-	return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p, listener);
+	return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p);
 }
 
-static __always_inline int tagged(struct __sk_buff *skb, struct letter *letter,
-				  const struct listener *listener)
+static __always_inline int tagged(struct __sk_buff *skb, struct letter *letter)
 {
 	struct packet *p = &letter->inner;
 	struct tag_key key = { .flow = p->key, .seq = p->seq };
@@ -248,7 +252,7 @@ static __always_inline int tagged(struct __sk_buff *skb, struct letter *letter,
 	    !before(p->seq, standing.rcv_nxt))
 		bpf_map_update_elem(&tags, &key, &server, BPF_ANY);
 	count(COUNT_TAGGED);
-	return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p, listener);
+	return take_out(skb, letter) ? TC_ACT_SHOT : segment(skb, p);
 }
 
 static __always_inline int letter_came(struct __sk_buff *skb, const struct packet *outer)
@@ -274,13 +278,13 @@ static __always_inline int letter_came(struct __sk_buff *skb, const struct packe
 	switch (letter.envelope.kind) {
 	case KIND_PLAIN:
 		return take_out(skb, &letter) ? TC_ACT_SHOT :
-						segment(skb, &letter.inner, listener);
+						segment(skb, &letter.inner);
 	case KIND_HANDOFF:
 		return handed_over(skb, &letter, listener);
 	case KIND_QUERY:
-		return queried(skb, &letter, listener);
+		return queried(skb, &letter);
 	case KIND_TAGGED:
-		return tagged(skb, &letter, listener);
+		return tagged(skb, &letter);
 	default:
 		return drop(COUNT_MALFORMED);
 	}
@@ -302,7 +306,7 @@ int back_ingress(struct __sk_buff *skb)
 	listener = listener_of(&p.key);
 	if (!listener)
 		return PASS;
-	return segment(skb, &p, listener);
+	return segment(skb, &p);
 }
 
 /* Replies leave: where do they end? Never stops one. */

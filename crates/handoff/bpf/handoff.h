@@ -202,6 +202,7 @@ struct owned {
 	__u32 connection;
 	__u32 mark_seq;		/* the segment that its socket was made from */
 	__u32 first_ack;	/* first byte of the replies */
+	__u32 client_end;	/* up to where the client's bytes have come */
 	__u32 released_seq;	/* the segment that it was released at last */
 	__u32 request_end;	/* where the running request ends, */
 	__u32 reply_at;		/* the next reply's head or chunk begins, */
@@ -211,7 +212,7 @@ struct owned {
 	__u8 no_body;		/* the running request is HEAD */
 	__u8 open;		/* its head is not whole yet */
 	__u8 track;
-	__u8 reserved[7];
+	__u8 reserved[3];
 };
 
 enum phase {

@@ -177,6 +177,7 @@ pub(crate) struct Owned {
     pub(crate) connection: u32,
     pub(crate) mark_seq: u32,
     pub(crate) first_ack: u32,
+    pub(crate) client_end: u32,
     pub(crate) released_seq: u32,
     pub(crate) request_end: u32,
     pub(crate) reply_at: u32,
@@ -186,7 +187,7 @@ pub(crate) struct Owned {
     pub(crate) no_body: u8,
     pub(crate) open: u8,
     pub(crate) track: u8,
-    pub(crate) reserved: [u8; 7],
+    pub(crate) reserved: [u8; 3],
 }
 
 /// `struct tag_key`.

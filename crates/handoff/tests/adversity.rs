@@ -7,8 +7,9 @@
 mod site;
 
 use handoff::Delivery;
+use rustix::net::sockopt::set_socket_linger;
 use site::client::{Client, get, request};
-use site::{OneWay, by_query};
+use site::{OneWay, becomes, by_query};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use testbed::{Adversity, Host, Plan, Variant, Wire, content};
@@ -69,6 +70,13 @@ fn ask_about(one_way: &OneWay, number: u16) {
     }
 }
 
+/// No late copy of a request made another socket, which would have answered it once more.
+fn assert_once_each(one_way: &OneWay) {
+    one_way.assert_settled();
+    let given = one_way.count("handed_over") + one_way.count("moved");
+    assert_eq!(one_way.count_back("adopted"), given, "{}", one_way.counts());
+}
+
 /// Every kind of adversity on each of these links, and on all of them.
 fn suffer(variant: Variant, memos: bool) {
     if !site::is_possible() {
@@ -101,7 +109,7 @@ fn suffer(variant: Variant, memos: bool) {
         }
     }
     wires.iter().for_each(|wire| wire.set(Adversity::default()).unwrap());
-    one_way.assert_settled();
+    assert_once_each(&one_way);
 }
 
 #[test]
@@ -117,4 +125,58 @@ fn no_byte_is_wrong_and_nobody_waits_for_ever_behind_a_router() {
 #[test]
 fn no_byte_is_wrong_and_nobody_waits_for_ever_where_user_space_is_asked() {
     suffer(Variant::Bridge, false);
+}
+
+/// Short connections from one port: two requests, and an end that leaves something behind.
+fn use_again(one_way: &OneWay, number: u16) {
+    let vip = one_way.bed.vip().at(80)[usize::from(number % 2)];
+    let first = connect(vip);
+    let port = first.stream.local_addr().unwrap().port();
+    set_socket_linger(&first.stream, Some(Duration::ZERO)).unwrap();
+    drop(first);
+    let file = one_way.file("/4k");
+    for turn in 0..REQUESTS as u16 {
+        let mut client = None;
+        let free = || {
+            client = Client::connect_from(port, vip).ok();
+            client.is_some()
+        };
+        assert!(becomes(PATIENCE, free));
+        let mut client = client.unwrap();
+        client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (here, there) = ((number + turn) % 2 + 1, (number + turn / 2) % 2 + 1);
+        let told = |error| panic!("port {port}, turn {turn}: {error}");
+        client.send(&get(&file.path, here));
+        client.reply().unwrap_or_else(told).assert_is(file, here);
+        client.send(&request("GET", &file.path, there, "Connection: close\r\n"));
+        let reply = client.reply().unwrap_or_else(told);
+        reply.assert_is(file, reply.server().unwrap());
+        client.ends().unwrap_or_else(|error| panic!("port {port}, turn {turn}: {error}"));
+    }
+}
+
+#[test]
+fn ports_that_are_used_again_over_bad_links_begin_anew_each_time() {
+    if !site::is_possible() {
+        return;
+    }
+    let one_way = OneWay::up(&Plan::new(2), Delivery::Multi, by_query);
+    one_way.remember_all();
+    let wires = [Host::Client, Host::Server(1), Host::Server(2)];
+    let wires = wires.map(|host| one_way.bed.wire(host).unwrap());
+    for (kind, adversity) in kinds() {
+        wires.iter().for_each(|wire| wire.set(adversity).unwrap());
+        let began = Instant::now();
+        one_way.client(|| {
+            std::thread::scope(|scope| {
+                for number in 0..CLIENTS {
+                    let one_way = &one_way;
+                    scope.spawn(move || use_again(one_way, number));
+                }
+            });
+        });
+        println!("{kind}: {:?}\n{}", began.elapsed(), one_way.counts());
+    }
+    wires.iter().for_each(|wire| wire.set(Adversity::default()).unwrap());
+    assert_once_each(&one_way);
 }

@@ -236,14 +236,19 @@ fn tag_orphan(s: &Server<'_>) {
 }
 
 fn gone(s: &Server<'_>) {
-    let (client, first, _) = taken(s, MULTI);
+    let (mut client, first, _) = taken(s, MULTI);
     let end = s.letter(&client.acks().flags(RST | ACK), first.seq).kind(PLAIN);
     s.gets(&end, NOTHING);
     s.unacknowledged(&client, None);
+    // It has not heard of the server: for all it knows the queue was full, and it asks again.
+    s.shown(&client.acks().frame()).leaves(DROPPED, "orphan");
+    client.heard(1);
     s.shown(&client.acks().frame()).leaves(UP_THE_STACK, "reset_gone");
-    // From before its hand-over, or not of that connection: it comes again.
+    // From before its hand-over, or from beyond what came: not of that connection.
     let before = Client { next: first.seq.wrapping_sub(1), ..client.clone() };
     s.shown(&before.acks().frame()).leaves(DROPPED, "orphan");
+    let beyond = Client { next: client.next.wrapping_add(1), ..client.clone() };
+    s.shown(&beyond.acks().frame()).leaves(DROPPED, "orphan");
     let deaf = Client { heard: first.ack.wrapping_sub(1), ..client };
     s.shown(&deaf.acks().frame()).leaves(DROPPED, "orphan");
 }
