@@ -16,7 +16,7 @@ pub use doctor::{Doctor, HostRole, NetworkForm, SiteFlags};
 pub use figures::{Claims, Effort, Figures};
 pub use reference::{Completions, Man, Schema, SchemaFormat};
 pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
-pub use testbed::{Testbed, TestbedCommand, TestbedDown, TestbedStatus, TestbedUp};
+pub use testbed::{Testbed, TestbedCommand, TestbedDemo, TestbedDown, TestbedStatus, TestbedUp};
 pub use trace::{Trace, TraceCommand, TraceConvert, TraceFormat, TraceInfo, TraceSynth};
 
 use crate::config::Flag;

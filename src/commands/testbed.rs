@@ -1,4 +1,7 @@
-//! `baton testbed`: a site in network namespaces, which stays when the command has ended.
+//! `baton testbed`: a site in network namespaces, which stays when the command has ended, or shows
+//! one-way delivery and goes.
+
+mod demo;
 
 use crate::exit::{self, Exit, Outcome, say};
 use crate::flags::{Testbed, TestbedCommand, TestbedDown, TestbedStatus, TestbedUp};
@@ -19,6 +22,7 @@ pub fn run(args: &Testbed) -> Outcome {
         TestbedCommand::Up(args) => up(args),
         TestbedCommand::Down(args) => down(args),
         TestbedCommand::Status(args) => status(args),
+        TestbedCommand::Demo(args) => demo::run(args),
     }
 }
 
@@ -60,23 +64,31 @@ fn up(args: &TestbedUp) -> Outcome {
 
 /// Makes the bed, unless a signal to end comes meanwhile.
 fn made(plan: &Plan) -> Result<TestBed, Error> {
-    let system = |doing: &str| {
-        let doing = doing.to_owned();
-        move |source| Error::System { doing, source }
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(system("start the reactor"))?;
+    let plan = plan.clone();
+    let made = until_signal(move |stop| TestBed::up_unless(&plan, stop));
+    made.map_err(|source| Error::System { doing: "await signals".to_owned(), source })?
+}
+
+/// Does work that can be told to stop, and tells it so when a signal to end comes.
+///
+/// # Errors
+/// When signals cannot be awaited; then nothing is done.
+fn until_signal<T: Send + 'static>(
+    work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let (plan, told) = (plan.clone(), Arc::clone(&stop));
+    let told = Arc::clone(&stop);
     runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(system("await signals"))?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(system("await signals"))?;
-        let mut work = tokio::task::spawn_blocking(move || TestBed::up_unless(&plan, &told));
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut work = tokio::task::spawn_blocking(move || work(&told));
         loop {
             tokio::select! {
-                made = &mut work => return made.expect("making a bed does not panic"),
+                done = &mut work => match done {
+                    Ok(done) => return Ok(done),
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
                 _ = interrupt.recv() => stop.store(true, Ordering::Relaxed),
                 _ = terminate.recv() => stop.store(true, Ordering::Relaxed),
             }

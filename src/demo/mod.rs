@@ -5,6 +5,8 @@
 //! are the servers' service times and caches (crate `model`, the costs of ASPLOS 1998), run a
 //! number of times faster than those machines were.
 
+#[cfg(feature = "oneway")]
+pub mod oneway;
 mod plot;
 mod stage;
 mod table;

@@ -2,6 +2,7 @@
 
 use super::Answer;
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 /// The bed that is meant when none is named.
 const NAME: &str = "site";
@@ -32,6 +33,8 @@ pub enum TestbedCommand {
     Down(TestbedDown),
     /// Say which there are
     Status(TestbedStatus),
+    /// Show one-way delivery: one connection, answered by several servers, packet by packet
+    Demo(TestbedDemo),
 }
 
 /// Flags of `baton testbed up`.
@@ -79,4 +82,35 @@ pub struct TestbedStatus {
     /// For whom it is said.
     #[command(flatten)]
     pub answer: Answer,
+}
+
+/// Flags of `baton testbed demo`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Makes a test bed of its own with three servers, runs switch and agents on it, and asks: who answers
+each request of one connection, how it got there and why, every packet of its beginning, and what
+passes the front-end, all beside the relay. It needs tcpdump besides. Nothing is left but the
+folder, with a capture for Wireshark.
+
+Examples:
+  sudo baton testbed demo
+  sudo baton testbed demo --routed --ipv6
+  sudo baton testbed demo --json | tail -1 | jq '.costs[] | {delivery, front_bytes}'")]
+pub struct TestbedDemo {
+    /// A router between client, front-end and servers, which are neighbours otherwise
+    #[arg(long)]
+    pub routed: bool,
+    /// Speak IPv6
+    #[arg(long)]
+    pub ipv6: bool,
+    /// Requests that are measured of each kind
+    #[arg(long, value_name = "COUNT", default_value_t = 500,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub requests: u32,
+    /// Where configuration, access log, capture and picture are written
+    #[arg(long, value_name = "DIR", default_value = "oneway-demo")]
+    pub out: PathBuf,
+    /// Print one JSON object as the last line
+    #[arg(long)]
+    pub json: bool,
 }

@@ -129,6 +129,8 @@ pub const BANS: &[Ban] = &[
             "crates/distributor/src/shared.rs",
             "crates/testbed/src/wire/pump.rs",
             "crates/distributor/src/team.rs",
+            // The demonstration's client is one too.
+            "src/demo/oneway/client.rs",
         ],
         why: "time is an argument: take the clock of whoever drives this",
     },

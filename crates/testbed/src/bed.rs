@@ -179,6 +179,11 @@ impl TestBed {
         self.enter(host, || settings::write(path, value))?
     }
 
+    /// A folder for whatever else is wanted while the bed is up. It goes with the bed.
+    pub fn folder(&self) -> PathBuf {
+        state::folder(&self.plan.name)
+    }
+
     /// A folder of a BPF file system for the pins of a machine. It goes with the bed.
     pub fn pins(&self, host: Host) -> PathBuf {
         state::folder(&self.plan.name).join(PINS).join(host.to_string())
