@@ -1,7 +1,7 @@
 # One line for each thing there is to do. `make` alone lists them.
 # The tools: cargo; a C compiler for zstd and as the linker (`make cc` installs it by apt); clang,
 # libelf and zlib for the kernel's side (`make bpf`); for tests in network namespaces, which need root,
-# iproute2 and nginx (`make bed`).
+# iproute2, nginx and tcpdump (`make bed`).
 
 CARGO ?= cargo
 export RUST_BACKTRACE = 1
@@ -25,9 +25,14 @@ demo: bpf ## the main job: build, then replay a real trace under six policies (i
 test: bpf bed ## every test of every crate, one-way delivery too if root (installs: bpf, bed)
 	$(CARGO) test --workspace --locked
 
+oneway-demo: bpf bed ## one connection that several servers answer, packet by packet; root (installs: bpf, bed)
+	$(CARGO) build --release --locked
+	$(BATON) testbed demo
+
 oneway-test: bpf bed ## what needs root and network namespaces, alone; a skipped test is a failure (installs: bpf, bed)
 	BATON_NO_SKIP=1 $(CARGO) test --locked -p testbed -p handoff -p agent
-	BATON_NO_SKIP=1 $(CARGO) test --locked -p baton --test testbed --test oneway
+	BATON_NO_SKIP=1 $(CARGO) test --locked -p baton --test testbed --test oneway \
+		--test oneway_demo
 
 check: bpf ## format, lints, documentation, source rules; warnings are errors (installs: bpf)
 	$(CARGO) fmt --all --check
@@ -94,4 +99,5 @@ bed: ## install what tests in network namespaces need by apt, if this is root
 		command -v ip >/dev/null || missing="$$missing iproute2"; \
 		command -v nsenter >/dev/null || missing="$$missing util-linux"; \
 		command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+		command -v tcpdump >/dev/null || missing="$$missing tcpdump"; \
 		[ -z "$$missing" ] || [ -n "$(AS_ROOT)" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }

@@ -4,12 +4,12 @@ use super::sequence::{Sequence, Step};
 use std::fmt::Write;
 
 /// Pixels between machines' lines, above the first packet, between packets, and around it all.
-const LANE: usize = 150;
+const LANE: usize = 140;
 const TOP: usize = 64;
 const ROW: usize = 22;
 const MARGIN: usize = 24;
 /// Pixels for the times on the left, and for what is said on the right.
-const LEFT: usize = 84;
+const LEFT: usize = 64;
 const RIGHT: usize = 400;
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito, 2008), lighter on dark.
@@ -18,14 +18,16 @@ text { font: 13px ui-monospace, monospace; fill: #1b1f24 }
 .ground { fill: #ffffff } .machine { font-weight: bold; text-anchor: middle }
 .time, .note { fill: #57606a } .time { text-anchor: end }
 .lane { stroke: #b8bfc7; stroke-width: 1 }
+.request, .reply { stroke-width: 1.5 } .asks { font-weight: bold }
 .request { stroke: #0072b2; fill: #0072b2 } .reply { stroke: #b35900; fill: #b35900 }
 .envelope { stroke: #007a55; fill: #007a55; stroke-width: 2.5 }
-.label { text-anchor: middle; font-size: 11px; font-weight: bold; stroke: none; fill: #007a55 }
+.label { text-anchor: middle; font-size: 11px; font-weight: bold; fill: #007a55 }
+.label { paint-order: stroke; stroke: #ffffff; stroke-width: 4px }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .ground { fill: #0d1117 } .time, .note { fill: #9aa4af }
 .lane { stroke: #4a525c }
 .request { stroke: #56b4e9; fill: #56b4e9 } .reply { stroke: #e69f00; fill: #e69f00 }
-.envelope { stroke: #2fd6a0; fill: #2fd6a0 } .label { stroke: none; fill: #2fd6a0 }
+.envelope { stroke: #2fd6a0; fill: #2fd6a0 } .label { stroke: #0d1117; fill: #2fd6a0 }
 }";
 
 /// Draws it.
@@ -33,9 +35,9 @@ pub(super) fn svg(sequence: &Sequence) -> String {
     let machines = sequence.machines();
     let lane = |name: &str| {
         let at = machines.iter().position(|machine| *machine == name).unwrap_or(0);
-        LEFT + MARGIN + at * LANE
+        LEFT + 2 * MARGIN + at * LANE
     };
-    let words_at = LEFT + MARGIN + (machines.len() - 1) * LANE + MARGIN;
+    let words_at = LEFT + 3 * MARGIN + (machines.len() - 1) * LANE;
     let (width, bottom) = (words_at + RIGHT, TOP + sequence.steps.len() * ROW);
     let height = bottom + MARGIN + ROW;
     let mut out = format!(
@@ -57,9 +59,11 @@ pub(super) fn svg(sequence: &Sequence) -> String {
         text(&mut out, "time", (LEFT, y + 4), &format!("{:.0}", step.us));
         arrow(&mut out, class(step), (from, to), y);
         if let Some(name) = step.envelope {
-            text(&mut out, "label", (from.midpoint(to), y - 4), name);
+            text(&mut out, "label", (from.midpoint(to), y - 5), name);
         }
-        text(&mut out, "words", (words_at, y + 4), &step.words());
+        let asks = step.from == "client" && step.line.is_some();
+        let class = if asks { "asks" } else { "words" };
+        text(&mut out, class, (words_at, y + 4), &step.words());
     }
     let note = "Replies cross the front-end's line and do not stop there: they go from the server \
                 to the client.";
