@@ -135,7 +135,7 @@ fn use_again(one_way: &OneWay, number: u16) {
     set_socket_linger(&first.stream, Some(Duration::ZERO)).unwrap();
     drop(first);
     let file = one_way.file("/4k");
-    for turn in 0..REQUESTS as u16 {
+    for turn in 0..(REQUESTS * site::times()) as u16 {
         let mut client = None;
         let free = || {
             client = Client::connect_from(port, vip).ok();

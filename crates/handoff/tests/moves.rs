@@ -137,3 +137,33 @@ fn requests_pipelined_in_segments_of_their_own_are_all_answered_in_order() {
         one_way.assert_settled();
     }
 }
+
+#[test]
+fn a_connection_that_is_handed_over_for_good_stays_whatever_it_asks() {
+    if !site::is_possible() {
+        return;
+    }
+    for variant in BOTH {
+        let plan = Plan::new(2).wired(variant);
+        let one_way = OneWay::up(&plan, Delivery::Handoff, by_query);
+        let files = &one_way.bed.plan().files;
+        for vip in one_way.bed.vip().at(80) {
+            one_way.client(|| {
+                for first in [1, 2] {
+                    let mut client = Client::connect(vip).unwrap();
+                    // Pipelined from the beginning: there is one server, and it keeps the order.
+                    client.send(&[get(&files[1].path, first), get(&files[0].path, 1)].concat());
+                    client.reply().unwrap().assert_is(&files[1], first);
+                    client.reply().unwrap().assert_is(&files[0], first);
+                    for turn in 0..40 {
+                        let file = &files[turn % files.len()];
+                        client.send(&get(&file.path, turn as u16 % 2 + 1));
+                        client.reply().unwrap().assert_is(file, first);
+                    }
+                }
+            });
+        }
+        assert_eq!((one_way.count("asked"), one_way.count("queried")), (4, 0));
+        one_way.assert_settled();
+    }
+}
