@@ -105,7 +105,6 @@ impl Front {
     ) {
         let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
         if flow.state == FLOW_CLOSING && silence > ENDED.min(idle) {
-
             self.take(key);
             swept.forgotten += 1;
         } else if flow.state != FLOW_CLOSING && silence > idle {
