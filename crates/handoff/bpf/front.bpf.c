@@ -446,8 +446,11 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		return deliver(skb, t, flow, holder, flow->decided);
 	if (t->p.seq == flow->decided_seq && !t->answered)
 		return asked_again(skb, t, flow, holder);
+	/* Where the listener was given up, nobody may be there who could be asked: it stays. */
+	if (flow->delivery == DELIVERY_HANDOFF || t->delivery == DELIVERY_RELAY)
+		return send_plain(skb, &t->p, flow, holder);
 	/* An answer may come when a later request was decided: that one's is not to be forgotten. */
-	if (flow->delivery == DELIVERY_HANDOFF || (t->answered ? t->verdict == ASK : !fresh) ||
+	if ((t->answered ? t->verdict == ASK : !fresh) ||
 	    before(t->p.seq, flow->decided_seq))
 		return send_plain(skb, &t->p, flow, holder);
 	return next_request(skb, t, flow, holder);
