@@ -76,7 +76,7 @@ impl Pace {
         let ms = Duration::from_millis;
         match full {
             true => {
-                let (time, weighing, sizing) = (ms(2000), ms(500), ms(1000));
+                let (time, weighing, sizing) = (ms(1500), ms(400), ms(700));
                 Self { rounds: 3, time, weighing, sizing, full }
             }
             false => {
