@@ -349,18 +349,24 @@ fn named<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a policy::Server> {
 }
 
 impl Glass {
+    /// Each listener once, with all its addresses: it is the listener that is counted.
     fn listeners(&self, listening: &[(String, SocketAddr)]) -> Vec<ListenerView> {
         let entrances = self.state().entrances.clone();
-        let view = |(name, address): &(String, SocketAddr)| {
+        let mut views: Vec<ListenerView> = Vec::new();
+        for (name, address) in listening {
+            if let Some(known) = views.iter_mut().find(|view| view.name == *name) {
+                known.address += &format!(", {address}");
+                continue;
+            }
             let entrance = entrances.iter().find(|entrance| *entrance.name == **name);
-            ListenerView {
+            views.push(ListenerView {
                 name: name.clone(),
                 address: address.to_string(),
                 connections_open: entrance.map_or(0, |e| e.counters.sum(|c| &c.open)),
                 connections_total: entrance.map_or(0, |e| e.counters.sum(|c| &c.accepted)),
-            }
-        };
-        listening.iter().map(view).collect()
+            });
+        }
+        views
     }
 }
 

@@ -11,6 +11,7 @@
 mod bounds;
 mod client;
 mod deciding;
+mod operator;
 mod process;
 mod relayed;
 mod restarts;

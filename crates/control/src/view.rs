@@ -42,7 +42,7 @@ pub struct Status {
     pub workers: u32,
     /// Whether ejections are being ignored because too few servers are up.
     pub panic: bool,
-    /// The listening addresses.
+    /// The listeners.
     pub listeners: Vec<ListenerView>,
     /// Requests whose head was read, since the process began.
     pub requests: u64,
@@ -93,12 +93,12 @@ pub struct ReloadView {
     pub message: String,
 }
 
-/// A listening address.
+/// A listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerView {
     /// Its name in the configuration, or its address.
     pub name: String,
-    /// Where it listens, with the port that the kernel gave.
+    /// Where it listens, with the ports that the kernel gave: addresses, with commas between.
     pub address: String,
     /// Client connections that are open now.
     pub connections_open: u64,

@@ -1,0 +1,65 @@
+//! Promise: an operator sees what is handed over, where and why, in all places where one looks.
+
+use crate::on;
+use crate::site::{Setup, Site, files};
+use std::collections::BTreeSet;
+
+/// What a command of the operator says.
+fn says(site: &Site, words: &[&str]) -> String {
+    let output = site.ask(words);
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn status_explain_page_and_metrics_agree_on_what_was_handed_over() {
+    let more = "[[rule]]\npath = \"/f2\"\ndelivery = \"relay\"\n\
+                [[rule]]\npath = \"/f4\"\nheader = \"X-Class: *\"\nclass = \"cpu\"\n";
+    let setup = Setup { more: more.to_owned(), ..Setup::new("multi-handoff", "name = \"lard\"") };
+    on(setup, |site| {
+        let files = files();
+        let mut clients = site.clients(10);
+        let mut who = String::new();
+        for client in &mut clients {
+            who = client.fetch(&files[1]);
+            client.fetch(&files[3]);
+        }
+        let mut relayed = site.client();
+        relayed.fetch(&files[2]);
+        site.oneway(|view| view.agents.iter().all(|agent| agent.answers > 0));
+
+        let status = says(site, &["status"]);
+        let addresses = site.bed.vip().at(80).map(|address| address.to_string()).join(", ");
+        let listening = format!("web on {addresses}: 1 connections open, 1 so far\n");
+        assert!(status.contains(&listening), "{status}");
+        assert!(status.contains("\none way: 10 connections open, 10 handed over, "), "{status}");
+        assert!(status.contains("\nrelayed all the same: rule-says-relay 1\n"), "{status}");
+        let reported = status.lines().filter(|line| line.contains("  agent of server"));
+        assert_eq!(reported.filter(|line| line.contains(" reported ")).count(), 2, "{status}");
+
+        let known = says(site, &["explain", "http://bed/f1"]);
+        assert!(known.contains(&format!("server     {who}, because of affinity")), "{known}");
+        assert!(known.contains("delivery   multi-handoff on web"), "{known}");
+        assert!(known.contains("repeated   the same, as long as the guard holds"), "{known}");
+        let ruled = says(site, &["explain", "http://bed/f2"]);
+        assert!(ruled.contains("relay on web: the relay takes it: rule-says-relay"), "{ruled}");
+        let asked = says(site, &["explain", "http://bed/f4"]);
+        assert!(asked.contains("repeated   nothing: header fields"), "{asked}");
+
+        let page = site.page("/");
+        let figure = |about: &str, count: u32| format!("<span>{about}</span><b>{count}</b>");
+        for part in [figure("connections open", 10), figure("handed over", 10)] {
+            assert!(page.contains(&part), "{part}: {page}");
+        }
+        assert!(page.contains("Relayed all the same: rule-says-relay 1<"), "{page}");
+        assert!(page.contains("<small>1 client connections<br>"), "{page}");
+
+        let metrics = site.page("/metrics");
+        let samples = metrics.lines().filter(|line| line.starts_with("baton_"));
+        let names: Vec<_> = samples.filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+        let once: BTreeSet<_> = names.iter().collect();
+        assert_eq!(names.len(), once.len(), "no sample is there twice");
+        let open = |name: &str| format!("baton_oneway_flows{{server=\"{name}\"}}");
+        assert_eq!(site.metric(&open("server1")) + site.metric(&open("server2")), 10.0);
+    });
+}
