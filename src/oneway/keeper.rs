@@ -90,8 +90,8 @@ impl Keeper {
 
     /// Forgets connections that are open here and that the server does not have.
     fn reconcile(&self, server: ServerId, owned: &Owned) {
-        let slot = self.bridge.tables().roster.slot(server);
-        if let Some(slot) = slot {
+        let slots = self.bridge.tables().roster.slots(server);
+        for slot in slots {
             self.seen.disowned.add(self.bridge.fabric().disown(slot, owned, SETTLED));
         }
     }

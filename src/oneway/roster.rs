@@ -131,6 +131,15 @@ impl Roster {
         self.current.get(id.index()).copied().flatten()
     }
 
+    /// Every slot of the machine that a server is on now: connections are left in another one than
+    /// [`Roster::slot`] by a server that left and joined anew meanwhile.
+    pub(super) fn slots(&self, id: ServerId) -> Vec<Slot> {
+        let current = self.slot(id).and_then(|slot| self.rows[usize::from(slot.0)]);
+        let Some(Entry { row: Row { name, address, .. }, .. }) = current else { return Vec::new() };
+        let same = |entry: &Entry| (entry.row.name, entry.row.address) == (name, address);
+        self.entries().filter(|(_, entry)| same(entry)).map(|(slot, _)| slot).collect()
+    }
+
     /// The connections of each server there ever was, at all its addresses.
     pub(super) fn books(
         &self,
@@ -231,6 +240,9 @@ mod tests {
         let down = Row { state: RowState::Down, ..row };
         let writes = roster.align(by, book);
         assert_eq!(writes, [(old, Some(down)), (new, Some(down))], "{moved:?} is another machine");
+        assert_eq!(roster.slots(ServerId(1)), [old, new], "and its agent speaks for both");
+        assert_eq!(roster.slots(ServerId(2)), [moved]);
+        assert_eq!(roster.slots(ServerId(0)), [], "it has left");
     }
 
     #[test]
