@@ -18,7 +18,7 @@ beside it the same over one connection through the relay
 WHAT TRAVELLED for the first three (== is an envelope between front-end and server)
 
 {sequence}
-WHAT IT COSTS beside the relay
+WHAT IT COSTS beside the relay, without the access log that the table is made from
 
 {costs}
 packets: {capture} (for Wireshark)
