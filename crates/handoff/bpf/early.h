@@ -104,6 +104,9 @@ static __always_inline int early_syn(struct xdp_md *ctx, struct packet *p)
 		p->l4 = ETH_HLEN + sizeof(*ip6);
 		__builtin_memcpy(p->key.client, &ip6->saddr, 16);
 		__builtin_memcpy(p->key.vip, &ip6->daddr, 16);
+		/* IPv4 in disguise has no business on a network. */
+		if (is_v4(p->key.client) || is_v4(p->key.vip))
+			return 0;
 		bytes = bpf_ntohs(ip6->payload_len);
 	} else {
 		return 0;
@@ -136,7 +139,7 @@ int front_early(struct xdp_md *ctx)
 		return XDP_PASS;
 	flow = bpf_map_lookup_elem(&flows, &p.key);
 	if (flow)
-		flow->resyn = 1;
+		flow->resyn = resyn_now();
 	raw.length = p.payload - p.l4 - sizeof(struct tcphdr);
 	if (raw.length == 0 || raw.length > OPTIONS_MAX ||
 	    bpf_xdp_load_bytes(ctx, p.l4 + sizeof(struct tcphdr), raw.bytes, raw.length))

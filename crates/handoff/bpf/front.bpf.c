@@ -55,6 +55,46 @@ struct {
 	__type(value, struct passage);
 } passages SEC(".maps");
 
+/* First segments about which user space is asked: what comes with them, or again, waits for it. */
+struct pending {
+	__u32 seq;
+	__u8 asked;		/* see asked_now() */
+	__u8 reserved[3];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct flow_key);
+	__type(value, struct pending);
+} pendings SEC(".maps");
+
+/* The time in units of 67 ms, which go round. */
+static __always_inline __u8 asked_now(void)
+{
+	return bpf_ktime_get_coarse_ns() >> 26;
+}
+
+/* The largest window that we offer: what is further from the client's place is not its own. */
+#define WINDOW (65535u << WSCALE)
+
+static __always_inline int in_window(const struct flow *flow, const struct packet *p)
+{
+	return p->seq - flow->next_seq + WINDOW <= 2 * WINDOW;
+}
+
+/* A SYN came on a port in use. For as long as its answer is good, and no longer, the client may begin
+ * anew: in units of 8.6 s, of which the answer lives 16; never zero. */
+static __always_inline __u8 resyn_now(void)
+{
+	return (bpf_ktime_get_coarse_ns() >> 33 & 0x7f) | 0x80;
+}
+
+static __always_inline int resyn_recent(const struct flow *flow)
+{
+	return flow->resyn && ((resyn_now() - flow->resyn) & 0x7f) <= 16;
+}
+
 /* Taken out of the books once, whoever is first to see it end. */
 static __always_inline void close_flow(struct flow *flow)
 {
@@ -177,8 +217,6 @@ static __noinline int relay_here(struct __sk_buff *skb, struct passage *t, struc
 		known->mss = flow->mss;
 		known->wscale = flow->wscale;
 		known->sack = !!(flow->options & OPT_SACK);
-		close_flow(flow);
-		bpf_map_delete_elem(&flows, &t->p.key);
 	} else if (!cookie_check(&t->p, known, bpf_ktime_get_coarse_ns())) {
 		return drop(COUNT_COOKIE_REFUSED);
 	}
@@ -187,6 +225,10 @@ static __noinline int relay_here(struct __sk_buff *skb, struct passage *t, struc
 	t->o.wscale = known->wscale;
 	if (adopt(skb, &t->p, &t->o, t->p.key.vip_port) != ADOPTED)
 		return drop(COUNT_LOCAL_REFUSED);
+	if (flow) {
+		close_flow(flow);
+		bpf_map_delete_elem(&flows, &t->p.key);
+	}
 	return TC_ACT_OK;
 }
 
@@ -202,7 +244,7 @@ static __always_inline int relay(struct __sk_buff *skb, struct passage *t, __u32
 }
 
 /* What the payload of a segment is. */
-enum looks { LOOKS_REQUEST, LOOKS_NOT_HTTP, LOOKS_SPLIT, LOOKS_PIPELINED };
+enum looks { LOOKS_REQUEST, LOOKS_NOT_HTTP, LOOKS_SPLIT, LOOKS_PIPELINED, LOOKS_UNCLEAR };
 
 static __noinline enum looks look_at(struct __sk_buff *skb, const struct packet *p,
 					  struct scan **found)
@@ -220,7 +262,10 @@ static __noinline enum looks look_at(struct __sk_buff *skb, const struct packet 
 	/* Whole, and not only because the kernel has put segments together. */
 	if (!s->end || (skb->gso_size && s->end > skb->gso_size))
 		return LOOKS_SPLIT;
-	if (s->end < p->length && method != METHOD_BODY && !s->has_length && !s->encoded)
+	/* Where the body ends is for those to say who read all of HTTP. */
+	if (s->encoded || s->has_length > 1 || s->content_length > 0x7fffffff)
+		return LOOKS_UNCLEAR;
+	if (s->end + s->content_length < p->length)
 		return LOOKS_PIPELINED;
 	return LOOKS_REQUEST;
 }
@@ -251,6 +296,9 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 		.delivery = t->delivery,
 	};
 	flow->opened_ns = flow->seen_ns;
+	flow->data_ack = t->p.ack;
+	if (t->p.flags & FIN)
+		flow->state = FLOW_HALF;
 	flow->options = (t->known.sack ? OPT_SACK : 0) |
 			(t->delivery == DELIVERY_MULTI ? OPT_TRACK : 0) |
 			(t->delivery == DELIVERY_FORWARD ? OPT_AGENT : 0);
@@ -262,13 +310,42 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 	}
 	book_open(slot, 1);
 	count(COUNT_HANDED_OVER);
-	if (t->p.flags & FIN) {
-		/* All that it will ever say: nothing later closes it. */
-		struct flow *stored = bpf_map_lookup_elem(&flows, &t->p.key);
-		if (stored)
-			close_flow(stored);
-	}
 	return send_letter(skb, &t->p, flow, server, KIND_HANDOFF);
+}
+
+/* A keep-alive probe before the first request repeats the byte before it: modulo 2^22. */
+#define PROBE 0x3fffff
+
+/* A segment with this cookie's offset that does not begin a connection. */
+static __always_inline int not_the_first(struct __sk_buff *skb, struct passage *t, __u32 offset)
+{
+	if (offset == PROBE && t->p.length <= 1 && !(t->p.flags & FIN)) {
+		t->p.length = 1;
+		if (turn_round(skb, &t->p, ACK))
+			return TC_ACT_SHOT;
+		count(COUNT_PROBE_ANSWERED);
+		return bpf_redirect(skb->ifindex, 0);
+	}
+	/* The relay's connections are the stack's own; it resets what is nobody's. */
+	if (offset >= EARLY_MAX && !bpf_map_lookup_elem(&pendings, &t->p.key))
+		return PASS;
+	look(skb, &t->p, &t->standing);
+	if (t->standing.found == FOUND_LIVE)
+		return PASS;
+	/* It overtook the first segment, or that one is held: it comes again. */
+	return drop(COUNT_ORPHAN);
+}
+
+/* User space decides whose a new connection is, and is asked once. */
+static __always_inline int ask_first(struct __sk_buff *skb, struct passage *t)
+{
+	struct pending *pending = bpf_map_lookup_elem(&pendings, &t->p.key);
+	struct pending fresh = { .seq = t->p.seq, .asked = asked_now() };
+
+	if (pending && pending->seq == t->p.seq && (__u8)(fresh.asked - pending->asked) < 2)
+		return drop(COUNT_ASKED_ALREADY);
+	bpf_map_update_elem(&pendings, &t->p.key, &fresh, BPF_ANY);
+	return ask(skb, t);
 }
 
 /* A segment of a connection that is no flow: a handshake's end, a first request, or the relay's. */
@@ -281,31 +358,31 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 	if (t->p.flags & RST || !(t->p.flags & ACK))
 		return PASS;
 	offset = cookie_offset(&t->p, &t->known, bpf_ktime_get_coarse_ns());
-	if (offset >= EARLY_MAX)
-		/* The relay's connections are the stack's own; it resets what is nobody's. */
-		return PASS;
-	if (!offset && !t->p.length && !(t->p.flags & FIN)) {
+	if (offset)
+		return not_the_first(skb, t, offset);
+	if (!t->p.length && !(t->p.flags & FIN)) {
 		count(COUNT_ACK_ABSORBED);
 		return TC_ACT_SHOT;
 	}
 	look(skb, &t->p, &t->standing);
 	if (t->standing.found == FOUND_LIVE)
 		return PASS;
-	if (offset)
-		/* It overtook the first segment, which may be held: it comes again. */
-		return drop(COUNT_ORPHAN);
 	if (!t->p.length) {
 		if (turn_round(skb, &t->p, FIN | ACK))
 			return TC_ACT_SHOT;
 		count(COUNT_FIN_ANSWERED);
 		return bpf_redirect(skb->ifindex, 0);
 	}
+	if (t->answered)
+		bpf_map_delete_elem(&pendings, &t->p.key);
 	if (slot == ASK) {
 		switch (look_at(skb, &t->p, &s)) {
 		case LOOKS_NOT_HTTP:
 			return relay(skb, t, COUNT_LOCAL_NOT_HTTP);
 		case LOOKS_SPLIT:
 			return relay(skb, t, COUNT_LOCAL_SPLIT_HEAD);
+		case LOOKS_UNCLEAR:
+			return ask_first(skb, t);
 		case LOOKS_PIPELINED:
 			if (t->delivery != DELIVERY_HANDOFF)
 				return relay(skb, t, COUNT_LOCAL_PIPELINED);
@@ -318,7 +395,7 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 	if (slot == RELAY)
 		return relay(skb, t, COUNT_LOCAL_VERDICT);
 	if (slot == ASK)
-		return ask(skb, t);
+		return ask_first(skb, t);
 	return open_flow(skb, t, slot);
 }
 
@@ -343,12 +420,6 @@ static __noinline int deliver(struct __sk_buff *skb, struct passage *t, struct f
 	return send_letter(skb, &t->p, flow, holder, KIND_QUERY);
 }
 
-/* The time in units of 67 ms, which go round. */
-static __always_inline __u8 asked_now(void)
-{
-	return bpf_ktime_get_coarse_ns() >> 26;
-}
-
 /* The same segment again, while it is not known whom it is for. The network doubled it, and the copy
  * must not reach the holder first; or its answer is late or lost and the client sent it again, which
  * nobody does within 200 ms, and then the holder has it. */
@@ -368,7 +439,9 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 	__u32 slot = t->verdict;
 
 	if (slot == ASK) {
-		switch (look_at(skb, &t->p, &s)) {
+		enum looks looks = look_at(skb, &t->p, &s);
+		switch (looks) {
+		case LOOKS_UNCLEAR:
 		case LOOKS_REQUEST:
 			/* Of the reply to the request before it the client has nothing: as long as it
 			 * is not known where that one goes, this one cannot go elsewhere. */
@@ -383,7 +456,7 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 			/* A body, or what the holder can make of it. */
 			return send_plain(skb, &t->p, flow, holder);
 		}
-		slot = decide(s, &t->p.key, flow->holder);
+		slot = looks == LOOKS_UNCLEAR ? ASK : decide(s, &t->p.key, flow->holder);
 		if (slot == ASK) {
 			flow->decided_ack = t->p.ack;
 			flow->decided_seq = t->p.seq;
@@ -403,7 +476,7 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
  * the new connection, and the old one is forgotten; without, stranger() absorbs it. */
 static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 {
-	if (!(flow->resyn || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
+	if (!(resyn_recent(flow) || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
 	    t->p.flags & RST || !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
 		return 0;
 	if (t->p.length) {
@@ -412,6 +485,24 @@ static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 		count(COUNT_REOPENED);
 	}
 	return 1;
+}
+
+/* The client's last words, in their place: whether it ends here for the books. Who has heard nothing
+ * since it last spoke has only shut its own half and waits for the reply. */
+static __always_inline void last_words(const struct packet *p, struct flow *flow)
+{
+	__u32 end = p->seq + p->length;
+
+	if (p->flags & RST) {
+		/* Its FIN, if it sent one, has a number of its own. */
+		if (p->seq == flow->next_seq || p->seq == flow->next_seq + 1)
+			close_flow(flow);
+	} else if (!before(end, flow->next_seq)) {
+		if (!p->length && before(flow->data_ack, p->ack))
+			close_flow(flow);
+		else if (flow->state == FLOW_OPEN)
+			flow->state = FLOW_HALF;
+	}
 }
 
 /* A segment of a connection that was handed over. */
@@ -424,21 +515,34 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 
 	if (!holder)
 		return TC_ACT_SHOT;
+	if (t->verdict == CLOSE) {
+		close_flow(flow);
+		return TC_ACT_SHOT;
+	}
+	/* Whoever sent this does not know the connection: the server's stack judges, we learn nothing. */
+	if (!in_window(flow, &t->p))
+		return send_plain(skb, &t->p, flow, holder);
 	flow->seen_ns = bpf_ktime_get_coarse_ns();
 	if (holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
 		return reset_client(skb, t, flow);
 	if (t->p.flags & (FIN | RST))
-		close_flow(flow);
+		last_words(&t->p, flow);
 	old = before(t->p.ack, flow->client_ack);
 	if (!old)
 		flow->client_ack = t->p.ack;
 	if (!t->p.length)
 		return send_plain(skb, &t->p, flow, holder);
+	flow->data_ack = t->p.ack;
 	fresh = !before(t->p.seq, flow->next_seq);
 	if (before(flow->next_seq, end))
 		flow->next_seq = end;
 	/* Not a late copy: the client has heard more than it says here. */
 	if (t->p.seq == flow->mark_seq && !old) {
+		/* Whose it is was written before the mark: the holder read above may be the one before. */
+		slot = *(volatile __u32 *)&flow->holder;
+		holder = bpf_map_lookup_elem(&servers, &slot);
+		if (!holder)
+			return TC_ACT_SHOT;
 		count(COUNT_HANDED_AGAIN);
 		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);
 	}
@@ -477,15 +581,16 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 		skb->mark = MARK_RELAY;
 		return bpf_redirect(flow->ifindex, BPF_F_INGRESS);
 	}
-	if (flow->mark_seq != t->p.seq) {
+	__u32 before = flow->holder;
+	/* Once, should this have been said twice at the same time. */
+	if (flow->mark_seq != t->p.seq && before != slot &&
+	    __sync_val_compare_and_swap(&flow->holder, before, slot) == before) {
 		/* Not open if it was closed meanwhile: nobody would close it again. */
-		int open = __sync_val_compare_and_swap(&flow->counted, flow->holder, slot) ==
-			   flow->holder;
+		int open = __sync_val_compare_and_swap(&flow->counted, before, slot) == before;
 		if (open)
-			book_close(flow->holder);
+			book_close(before);
 		book_open(slot, open);
-		flow->mark_seq = t->p.seq;
-		flow->holder = slot;
+		*(volatile __u32 *)&flow->mark_seq = t->p.seq;
 		flow->moves++;
 		count(COUNT_MOVED);
 	}
@@ -557,6 +662,26 @@ static __always_inline int read_note(struct __sk_buff *skb, struct passage *t)
 	return 0;
 }
 
+/* The listener was given up: what was handed over keeps its way, all else is the stack's; also a
+ * connection that the stack has made on the port of one of ours. */
+static __always_inline int given_up(struct __sk_buff *skb, struct passage *t, struct flow *flow)
+{
+	if (!flow)
+		return 1;
+	if (t->p.flags & SYN) {
+		flow->resyn = resyn_now();
+		return 1;
+	}
+	if (!resyn_recent(flow))
+		return 0;
+	look(skb, &t->p, &t->standing);
+	if (t->standing.found != FOUND_LIVE)
+		return 0;
+	close_flow(flow);
+	bpf_map_delete_elem(&flows, &t->p.key);
+	return 1;
+}
+
 SEC("tc")
 int front_ingress(struct __sk_buff *skb)
 {
@@ -593,19 +718,13 @@ int front_ingress(struct __sk_buff *skb)
 		bpf_skb_change_type(skb, 0 /* PACKET_HOST */);
 		return relay_here(skb, t, flow);
 	}
-	if (t->delivery == DELIVERY_RELAY && (!flow || t->p.flags & SYN)) {
-		/* Given up: what was handed over keeps its way, all else is the stack's. */
-		if (flow) {
-			close_flow(flow);
-			bpf_map_delete_elem(&flows, &t->p.key);
-		}
+	if (t->delivery == DELIVERY_RELAY && given_up(skb, t, flow))
 		return PASS;
-	}
 	if (t->p.flags & SYN) {
 		if (t->p.flags & (ACK | RST | FIN))
 			return drop(COUNT_MALFORMED);
 		if (flow)
-			flow->resyn = 1;
+			flow->resyn = resyn_now();
 		return answer_syn(skb, &t->p);
 	}
 	if (!flow || begins_anew(t, flow))

@@ -17,6 +17,8 @@
 #define NOBODY 0xffffffffu
 /* Verdict: the relay on this front-end takes the connection. */
 #define RELAY 0xfffffffeu
+/* Verdict on a connection, not on a segment: its client is silent, no book counts it any more. */
+#define CLOSE 0xfffffffdu
 /* Rotations, one for each class that has its own; and turns in one of them. */
 #define WHEELS_MAX 64
 #define WHEEL_RELAY 0xffff
@@ -73,7 +75,7 @@ struct flow_key {
 	__u16 vip_port;
 };
 
-enum flow_state { FLOW_OPEN = 0, FLOW_CLOSING = 1 };
+enum flow_state { FLOW_OPEN = 0, FLOW_CLOSING = 1, FLOW_HALF = 2 /* the client has said all */ };
 
 /* What the front-end knows of a connection that it handed over. */
 struct flow {
@@ -87,7 +89,9 @@ struct flow {
 	__u32 decided_seq;	/* the segment that was decided last, */
 	__u32 decided;		/* and for whom: a retransmission gets the same answer */
 	__u32 decided_ack;	/* what the last request that was looked at acknowledged */
-	__u32 client_ack;	/* up to where the client has the replies */
+	__u32 client_ack;	/* up to where the client has the replies, */
+	__u32 data_ack;		/* and had them when it last sent anything */
+	__u32 reserved;
 	__u32 ifindex;		/* where its packets come from */
 	__u32 requests;
 	__u32 moves;
@@ -96,7 +100,7 @@ struct flow {
 	__u8 options;
 	__u8 state;
 	__u8 delivery;
-	__u8 resyn;		/* a SYN came: the client may have begun anew */
+	__u8 resyn;		/* when a SYN came: the client may have begun anew */
 	__u8 asked;		/* when the segment decided for ASK was asked about */
 };
 
@@ -232,6 +236,7 @@ enum count {
 	COUNT_SYN_ANSWERED,
 	COUNT_ACK_ABSORBED,
 	COUNT_FIN_ANSWERED,
+	COUNT_PROBE_ANSWERED,	/* keep-alive before the first request */
 	COUNT_COOKIE_REFUSED,
 	COUNT_HANDED_OVER,
 	COUNT_HANDED_AGAIN,	/* the same segment, retransmitted */
@@ -290,7 +295,7 @@ struct site {
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 SIZE(envelope, 28);
 SIZE(flow_key, 36);
-SIZE(flow, 72);
+SIZE(flow, 80);
 SIZE(listener_key, 20);
 SIZE(listener, 8);
 SIZE(server, 56);

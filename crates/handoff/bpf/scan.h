@@ -77,8 +77,12 @@ __noinline __u32 decimal_at(__u32 at)
 		__u8 byte = s->bytes[(at + i) & SCAN_MASK];
 		if (byte == ' ' && !digits)
 			continue;
-		if (byte < '0' || byte > '9')
+		if (byte < '0' || byte > '9') {
+			/* "5, 6" and the like are not one number. */
+			if (byte != '\r' && byte != '\n')
+				digits = 0;
 			break;
+		}
 		number = number * 10 + (byte - '0');
 		digits++;
 	}

@@ -1,7 +1,7 @@
 //! Looking after the table of connections: what is silent for too long, what has ended, what a
 //! server that is gone leaves behind, and whether the books agree with the table.
 
-use crate::layout::{FLOW_CLOSING, Flow, FlowKey, NOBODY, SERVERS_MAX};
+use crate::layout::{CLOSE, FLOW_CLOSING, FLOW_HALF, Flow, FlowKey, NOBODY, SERVERS_MAX};
 use crate::question::{Nudge, nudge};
 use crate::{Front, now_ns, sys};
 use libbpf_rs::{MapCore, MapFlags};
@@ -14,6 +14,10 @@ use std::time::Duration;
 /// its last words for that long (TIME-WAIT; 60 seconds on Linux).
 const ENDED: Duration = Duration::from_secs(60);
 
+/// How long a client that has said all it will ever say may be silent before it counts as gone. It
+/// acknowledges what it still gets; what it does when the reply has ended nobody here sees.
+const HALF_CLOSED: Duration = Duration::from_secs(2);
+
 /// Connections read from the table in one system call.
 const BATCH: u32 = 1024;
 
@@ -24,6 +28,8 @@ pub struct Swept {
     pub seen: usize,
     /// Of these, closed for their silence.
     pub idle: usize,
+    /// Of these, taken out of the books: half closed by the client, and silent.
+    pub half: usize,
     /// Of these, forgotten after their end.
     pub forgotten: usize,
     /// Books that did not agree with the table and were corrected.
@@ -110,9 +116,25 @@ impl Front {
         } else if flow.state != FLOW_CLOSING && silence > idle {
             self.take(key);
             swept.idle += 1;
+        } else if flow.state == FLOW_HALF && flow.counted != NOBODY && silence > HALF_CLOSED {
+            self.nudge(key, flow, CLOSE);
+            swept.half += 1;
         } else if let Some(count) = walk.counted.get_mut(flow.counted as usize) {
             *count += 1;
         }
+    }
+
+    /// Shows the program a segment as if the client had sent it.
+    fn nudge(&self, key: &FlowKey, flow: &Flow, verdict: u32) -> bool {
+        let of = Nudge {
+            client: key.client(),
+            vip: key.vip(),
+            ifindex: flow.ifindex,
+            seq: flow.next_seq,
+            ack: flow.client_ack,
+            verdict,
+        };
+        self.send(&nudge(&of)).is_ok()
     }
 
     /// Removes a connection from the table and from the book that counts it.
@@ -152,14 +174,7 @@ impl Front {
         let mut count = 0;
         self.each(|key, flow| {
             if flow.holder == u32::from(slot) && flow.state != FLOW_CLOSING && count < budget {
-                let of = Nudge {
-                    client: key.client(),
-                    vip: key.vip(),
-                    ifindex: flow.ifindex,
-                    seq: flow.next_seq,
-                    ack: flow.client_ack,
-                };
-                count += usize::from(self.send(&nudge(&of)).is_ok());
+                count += usize::from(self.nudge(key, flow, NOBODY));
             }
             count < budget
         });

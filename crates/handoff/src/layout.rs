@@ -8,6 +8,7 @@ pub(crate) const WHEELS_MAX: usize = 64;
 pub(crate) const TURNS_MAX: usize = 256;
 pub(crate) const NOBODY: u32 = u32::MAX;
 pub(crate) const RELAY: u32 = u32::MAX - 1;
+pub(crate) const CLOSE: u32 = u32::MAX - 2;
 pub(crate) const WHEEL_RELAY: u16 = u16::MAX;
 
 /// An address as maps have it: IPv4 is mapped into IPv6.
@@ -52,6 +53,9 @@ impl FlowKey {
 /// `enum flow_state`, `FLOW_CLOSING`.
 pub(crate) const FLOW_CLOSING: u8 = 1;
 
+/// `FLOW_HALF`: the client has said all it will ever say, and waits.
+pub(crate) const FLOW_HALF: u8 = 2;
+
 /// `struct flow`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -67,6 +71,8 @@ pub(crate) struct Flow {
     pub(crate) decided: u32,
     pub(crate) decided_ack: u32,
     pub(crate) client_ack: u32,
+    pub(crate) data_ack: u32,
+    pub(crate) reserved: u32,
     pub(crate) ifindex: u32,
     pub(crate) requests: u32,
     pub(crate) moves: u32,
@@ -213,7 +219,7 @@ pub(crate) struct Site {
 }
 
 const _: () = assert!(size_of::<FlowKey>() == 36);
-const _: () = assert!(size_of::<Flow>() == 72);
+const _: () = assert!(size_of::<Flow>() == 80);
 const _: () = assert!(size_of::<ListenerKey>() == 20);
 const _: () = assert!(size_of::<Listener>() == 8);
 const _: () = assert!(size_of::<Server>() == 56);
@@ -229,6 +235,7 @@ pub const COUNTS: &[&str] = &[
     "syn_answered",
     "ack_absorbed",
     "fin_answered",
+    "probe_answered",
     "cookie_refused",
     "handed_over",
     "handed_again",

@@ -156,6 +156,8 @@ pub(crate) struct Nudge {
     pub(crate) ifindex: u32,
     pub(crate) seq: u32,
     pub(crate) ack: u32,
+    /// `NOBODY`, or `CLOSE`.
+    pub(crate) verdict: u32,
 }
 
 /// A frame as if a client had acknowledged something: shown to the program, it makes it look at the
@@ -169,7 +171,7 @@ pub(crate) fn nudge(of: &Nudge) -> Vec<u8> {
     tcp.extend([0x50, 0x10, 0, 0, 0, 0, 0, 0]);
     let mut frame = Vec::with_capacity(ETHERNET + 60);
     frame.extend(NOTE);
-    frame.extend(NOBODY.to_ne_bytes());
+    frame.extend(of.verdict.to_ne_bytes());
     frame.extend(NOTE);
     frame.extend(of.ifindex.to_ne_bytes());
     let (from, to) = (octets(of.client.ip()), octets(of.vip.ip()));
