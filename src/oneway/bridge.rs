@@ -27,6 +27,8 @@ pub(super) struct Tables {
     wheels: Vec<Option<Vec<ServerId>>>,
     /// The wheel of each class that is on one.
     seats: Vec<Option<u8>>,
+    /// What the desk last said of each server's load.
+    loads: Vec<Load>,
 }
 
 impl Bridge {
@@ -39,6 +41,7 @@ impl Bridge {
             promises: Promises::new(targets_max),
             wheels: Vec::new(),
             seats: vec![None; Class::COUNT_MAX],
+            loads: Vec::new(),
         };
         Self { fabric, epoch: AtomicU64::new(0), tables: Mutex::new(tables) }
     }
@@ -61,7 +64,9 @@ impl Bridge {
     pub(super) fn place(&self, wanted: &Wanted<'_>) -> bool {
         let mut tables = self.tables();
         let Some((slot, row)) = tables.roster.place(wanted) else { return false };
-        self.fabric.set_row(slot, Some(row)).is_ok()
+        let written = self.fabric.set_row(slot, Some(row)).is_ok();
+        tables.tell_load(wanted.id, &*self.fabric);
+        written
     }
 
     /// Brings the states of the kernel's rows in line with the cluster's.
@@ -70,6 +75,10 @@ impl Bridge {
         for (slot, row) in tables.roster.align(state, |slot| self.fabric.book(slot)) {
             // The next look tries again.
             let _unwritten = self.fabric.set_row(slot, row);
+        }
+        // Rows that were cleared count no more.
+        for id in (0u16..).map(ServerId).take(tables.loads.len()) {
+            tables.tell_load(id, &*self.fabric);
         }
     }
 
@@ -99,6 +108,15 @@ impl Tables {
         servers.iter().map(|id| self.roster.slot(*id).unwrap_or(Slot::NONE)).collect()
     }
 
+    /// Says the load of a server that the book of its slot does not count: the desk's own part, and
+    /// connections left in other slots, which the policy counts too and a memo's bound includes.
+    fn tell_load(&self, id: ServerId, fabric: &dyn Fabric) {
+        let Some(slot) = self.roster.slot(id) else { return };
+        let here = self.loads.get(id.index()).copied().unwrap_or(Load::ZERO);
+        let left = self.roster.left_behind(id).map(|slot| fabric.book(slot).open).sum();
+        fabric.set_load(slot, here.plus(Load::of(left)));
+    }
+
     fn sit(&mut self, class: Class, number: u8) {
         if let Some(seat) = self.seats.get_mut(class.index()) {
             *seat = Some(number);
@@ -114,6 +132,8 @@ impl Tables {
 impl Kernel for Bridge {
     fn elsewhere(&self, into: &mut Vec<(ServerId, Elsewhere)>) {
         let tables = self.tables();
+        // Connections left behind end without anybody saying so.
+        tables.roster.movers().for_each(|id| tables.tell_load(id, &*self.fabric));
         let books = tables.roster.books(|slot| self.fabric.book(slot));
         into.extend(books.map(|(server, Book { open, begun, chosen })| {
             (server, Elsewhere { open, begun, chosen })
@@ -121,9 +141,12 @@ impl Kernel for Bridge {
     }
 
     fn set_load(&self, server: ServerId, here: Load) {
-        if let Some(slot) = self.tables().roster.slot(server) {
-            self.fabric.set_load(slot, here);
+        let mut tables = self.tables();
+        if tables.loads.len() <= server.index() {
+            tables.loads.resize(server.index() + 1, Load::ZERO);
         }
+        tables.loads[server.index()] = here;
+        tables.tell_load(server, &*self.fabric);
     }
 
     fn set_epoch(&self, epoch: u64) {

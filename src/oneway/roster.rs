@@ -140,6 +140,21 @@ impl Roster {
         self.entries().filter(|(_, entry)| same(entry)).map(|(slot, _)| slot).collect()
     }
 
+    /// The slots of addresses that a server had before its present one: no new connection goes
+    /// there, but its books count them.
+    pub(super) fn left_behind(&self, id: ServerId) -> impl Iterator<Item = Slot> {
+        let current = self.slot(id);
+        let old =
+            move |(slot, entry): &(Slot, &Entry)| entry.owner == Some(id) && Some(*slot) != current;
+        self.entries().filter(old).map(|(slot, _)| slot)
+    }
+
+    /// The servers that have left slots behind, each once for each of them.
+    pub(super) fn movers(&self) -> impl Iterator<Item = ServerId> {
+        let owners = self.entries().filter_map(|(slot, entry)| Some((slot, entry.owner?)));
+        owners.filter(|(slot, owner)| self.slot(*owner) != Some(*slot)).map(|(_, owner)| owner)
+    }
+
     /// The connections of each server there ever was, at all its addresses.
     pub(super) fn books(
         &self,

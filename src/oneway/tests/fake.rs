@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) listeners: BTreeMap<SocketAddr, Delivery>,
     pub(super) rows: BTreeMap<Slot, Row>,
     pub(super) books: BTreeMap<Slot, Book>,
-    loads: BTreeMap<Slot, Load>,
+    pub(super) loads: BTreeMap<Slot, Load>,
     pub(super) epoch: u64,
     pub(super) memos: BTreeMap<MemoKey, Memo>,
     wheels: BTreeMap<u8, Wheel>,

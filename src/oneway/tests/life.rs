@@ -3,7 +3,7 @@
 use super::site::{Site, VIP, client, config, get};
 use crate::oneway::fabric::{Fabric, Owned, RowState, Slot};
 use crate::oneway::keeper::{Keeper, Notice};
-use policy::{ServerId, State};
+use policy::{Load, ServerId, State};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -49,6 +49,41 @@ fn a_server_that_left_keeps_its_row_until_its_last_connection_has_ended() {
     site.oneway.keeper().turn();
     assert!(!site.fake.state().rows.contains_key(&slot), "and then it is free");
     assert_eq!(site.shared.ask.books().desk().cluster().servers().count(), 1);
+}
+
+#[test]
+fn what_a_server_has_at_its_old_address_counts_against_what_the_kernel_repeats() {
+    let at = |network: u8| {
+        let more = "[policy]\nname = \"lard\"\nt_low = 2\nt_high = 4\n";
+        let mut config = config(2, "handoff", more);
+        for (last, server) in (1..).zip(&mut config.servers) {
+            server.address = format!("10.0.{network}.{last}:80");
+        }
+        config
+    };
+    let site = Site::new(&at(0));
+    let old = site.send(client(0), &get("/a")).0.unwrap();
+    for who in 1..4 {
+        assert_eq!(site.send(client(who), &get("/a")), (Some(old), false));
+    }
+    site.load(&at(1));
+    let told = |slot: Slot| site.fake.state().loads[&slot];
+    let new = site.oneway.bridge.tables().roster.slot(ServerId(old.0)).unwrap();
+    assert_ne!(old, new);
+    assert_eq!(told(new), Load::of(4), "at once");
+    assert_eq!(site.load_of(old.0), 4.0, "as the policy sees it");
+    // The policy is asked before it is too much, though the new slot itself has few.
+    for who in 4..6 {
+        site.send(client(who), &get("/a"));
+    }
+    site.send(client(6), &get("/a"));
+    assert!(site.send(client(7), &get("/a")).0 != Some(new), "it is too much already");
+    site.fake.close(client(0), VIP);
+    site.oneway.keeper().turn();
+    assert_eq!(told(new), Load::of(3));
+    (1..4).for_each(|who| site.fake.close(client(who), VIP));
+    site.oneway.keeper().turn();
+    assert_eq!(told(new), Load::ZERO);
 }
 
 #[test]
