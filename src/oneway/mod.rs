@@ -41,6 +41,7 @@ use roster::Wanted;
 use seen::Seen;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,18 +72,26 @@ struct Threads {
     running: Vec<JoinHandle<()>>,
 }
 
-/// Opens the kernel's side, if any listener hands connections over. `None`: none does.
+/// Opens the kernel's side, if any listener hands connections over, or tables of a process before
+/// this one are there: its programs still answer clients, and nobody else would stop them. `None`:
+/// neither.
 ///
 /// # Errors
 /// One sentence for the operator: what the machine lacks.
 pub fn open(config: &Config, shared: &Arc<Shared>) -> Result<Option<Arc<Oneway>>> {
-    if !is_wanted(config) {
+    let left_behind = config.oneway.as_ref().is_some_and(|settings| has_tables(&settings.pin));
+    if !is_wanted(config) && !left_behind {
         return Ok(None);
     }
     // The configuration was refused otherwise.
     let settings = config.oneway.as_ref().context("one-way delivery needs [oneway]")?;
     let fabric = open_fabric(settings, config, shared)?;
     Ok(Some(Arc::new(Oneway::new(fabric, settings, Arc::clone(shared)))))
+}
+
+/// Whether there is anything in the folder of the pinned tables.
+fn has_tables(pin: &Path) -> bool {
+    std::fs::read_dir(pin).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Whether any listener hands connections over.

@@ -189,6 +189,61 @@ fn a_reload_changes_servers_weights_and_delivery_under_open_connections() {
 }
 
 #[test]
+fn a_switch_that_only_relays_after_the_death_of_one_that_did_not_gives_its_listeners_up() {
+    on(Setup::new("handoff", CALM), |site| {
+        let files = files();
+        let mut before = site.client();
+        before.fetch(&files[1]);
+        site.kill_switch();
+        site.setup.delivery = "relay";
+        site.setup.oneway = "idle = \"1h\"";
+        site.write(1..=2);
+        site.start_switch();
+        let mut relayed = site.client();
+        relayed.fetch(&files[2]);
+        before.fetch(&files[3]);
+        let status = site.status();
+        assert_eq!(status.connections_open(), 1, "it is relayed");
+        assert_eq!(status.oneway.expect("it has a connection").open(), 1);
+        site.setup.delivery = "handoff";
+        site.write(1..=2);
+        site.reload();
+        let mut after = site.client();
+        after.fetch(&files[1]);
+        relayed.fetch(&files[2]);
+        assert_eq!(site.oneway(|_| true).open(), 2);
+        drop((before, relayed, after));
+        site.is_at_rest();
+    });
+}
+
+#[test]
+fn a_switch_that_only_relayed_begins_to_hand_over_at_a_reload() {
+    on(Setup::new("handoff", CALM), |site| {
+        let files = files();
+        let mut switch = site.switch.take().unwrap();
+        switch.signal(Signal::TERM);
+        assert!(switch.ended().success());
+        // No [oneway] at all.
+        site.setup.delivery = "relay";
+        site.write(1..=2);
+        site.start_switch();
+        let mut relayed = site.client();
+        relayed.fetch(&files[1]);
+        assert_eq!(site.status().oneway, None);
+        site.setup.delivery = "handoff";
+        site.write(1..=2);
+        site.reload();
+        let mut handed = site.client();
+        handed.fetch(&files[1]);
+        relayed.fetch(&files[2]);
+        assert_eq!(site.oneway(|_| true).open(), 1);
+        drop((relayed, handed));
+        site.is_at_rest();
+    });
+}
+
+#[test]
 fn a_killed_agent_is_seen_and_missed_by_no_connection() {
     let setup = Setup { oneway: "agent_period = \"100ms\"", ..Setup::new("multi-handoff", CALM) };
     on(setup, |site| {
