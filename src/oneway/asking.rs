@@ -118,7 +118,8 @@ impl Asking {
             Request { target: read.verdict.target, class: read.verdict.class, ..nothing };
         let (head_bytes, by_line) = (read.head_bytes, read.verdict.by_line);
         let known = Answer { question, read: true, head_bytes, ..blank };
-        if read.pipelined {
+        // Handed over for good, the one server has all that follows; the program does the same.
+        if read.pipelined && held.delivery != Delivery::Handoff {
             return Answer { verdict: stay(Local::Pipelined), ..known };
         }
         if read.verdict.relay {

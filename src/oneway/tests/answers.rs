@@ -102,7 +102,7 @@ fn what_header_fields_decide_is_asked_each_time() {
 
 #[test]
 fn a_request_that_is_not_whole_goes_to_the_relay_with_its_reason() {
-    let site = Site::new(&config(2, "handoff", ""));
+    let site = Site::new(&config(2, "multi-handoff", ""));
     let long = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     let cases: [(&[u8], Local); 9] = [
         (b"GET / HTTP/1.1\r\nHost: h\r\n", Local::SplitHead),
@@ -123,6 +123,16 @@ fn a_request_that_is_not_whole_goes_to_the_relay_with_its_reason() {
         let text = String::from_utf8_lossy(&payload[..payload.len().min(60)]).into_owned();
         assert_eq!(site.send(client(who), payload), (None, true), "{text}");
         assert_eq!(site.oneway.view().local[why.name()], before + 1, "{} of {text}", why.name());
+    }
+}
+
+#[test]
+fn requests_in_one_segment_go_to_one_server_where_a_connection_has_only_one() {
+    let two = b"GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n";
+    for (delivery, handed) in [("handoff", true), ("multi-handoff", false), ("forward", false)] {
+        let site = Site::new(&config(2, delivery, ""));
+        let (slot, asked) = site.send(client(1), two);
+        assert_eq!((slot.is_some(), asked), (handed, true), "{delivery}");
     }
 }
 
