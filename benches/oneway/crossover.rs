@@ -1,8 +1,8 @@
 //! Moving a connection against fetching the reply laterally, over the size of replies.
 //!
 //! Moving has a price for each request, fetching one for each byte, so there is a size at which
-//! they cost the same: about 12 KB for Apache on a 300 MHz Pentium II (Aron, Druschel, Zwaenepoel:
-//! *Efficient Support for P-HTTP in Cluster-Based Web Servers*, USENIX 1999, Figure 11).
+//! they cost the same: about 12 KB for Apache in Aron, Druschel, Zwaenepoel: *Efficient Support for
+//! P-HTTP in Cluster-Based Web Servers*, USENIX 1999, section 5.
 
 use crate::modes::{Mode, SIZES};
 use crate::run::drive;
@@ -23,7 +23,7 @@ pub const MECHANISMS: [Mode; 2] = [Mode::MultiHandoff, Mode::Forward];
 static STUDY: Study = Study {
     id: "crossover",
     title: "Moving a connection at every request, or fetching every reply laterally",
-    source: "P-HTTP, USENIX 1999, Fig. 11, on today's machine",
+    source: "P-HTTP, section 5, on today's machine",
     x: Axis::log("size of replies (KB)"),
     y: Axis::linear("CPU time of the whole machine (us a request)"),
     columns: &["cpu_us", "cpu_us_min", "cpu_us_max"],
@@ -56,16 +56,37 @@ pub fn measure(site: &Site, modes: &[Mode], rounds: usize, time: Duration) -> Re
     Ok(Figure { columns: STUDY.columns, rows })
 }
 
-/// The size, in KB, from which on moving costs less, between the two sizes about it; `None` when
-/// the one is always cheaper, or one is missing.
-pub fn crossing(figure: &Figure) -> Option<f64> {
+/// Which of the two costs less.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// One of them was not measured.
+    Missing,
+    /// This one at every size.
+    Always(Mode),
+    /// This one above a size in KB, the other below.
+    Above(Mode, f64),
+    /// The curves cross this many times: their distance is lost in the noise.
+    Unclear(usize),
+}
+
+/// Holds the two curves against each other.
+pub fn verdict(figure: &Figure) -> Verdict {
     let [moving, fetching] = MECHANISMS.map(|mode| figure.curve(mode.name(), "cpu_us"));
+    // By how much moving costs more, by size.
     let gaps: Vec<(f64, f64)> =
         moving.iter().zip(&fetching).map(|(ours, theirs)| (ours.0, ours.1 - theirs.1)).collect();
-    let last = gaps.windows(2).rev().find(|two| two[0].1 > 0.0 && two[1].1 <= 0.0)?;
-    let [(small, more), (large, less)] = [last[0], last[1]];
-    let share = more / (more - less);
-    Some((small.ln() + share * (large.ln() - small.ln())).exp())
+    let Some(&(_, last)) = gaps.last() else { return Verdict::Missing };
+    let above = MECHANISMS[usize::from(last > 0.0)];
+    let changes = gaps.windows(2).filter(|two| (two[0].1 > 0.0) != (two[1].1 > 0.0));
+    match changes.collect::<Vec<_>>()[..] {
+        [] => Verdict::Always(above),
+        // Between the two sizes about it, on the logarithmic axis.
+        [&[(small, before), (large, after)]] => {
+            let share = before / (before - after);
+            Verdict::Above(above, (small.ln() + share * (large.ln() - small.ln())).exp())
+        }
+        ref several => Verdict::Unclear(several.len()),
+    }
 }
 
 /// Writes picture and numbers to a folder.

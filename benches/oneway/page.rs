@@ -1,6 +1,6 @@
 //! docs/RESULTS-LIVE.md: what was measured, for who did not run it.
 
-use crate::crossover::{self, PUBLISHED_KB};
+use crate::crossover::{self, PUBLISHED_KB, Verdict};
 use crate::measure::machine::Machine;
 use crate::modes::{LOADS, Load, Mode};
 use crate::report::Results;
@@ -24,20 +24,25 @@ pub fn client(results: &Results, wrk_us: Option<f64>) -> String {
     }
 }
 
-/// Where the two mechanisms cost the same.
+/// Which of the two mechanisms costs less, and from where on.
 pub fn crossing(figure: &Figure) -> String {
-    let both = figure.curves().len() == crossover::MECHANISMS.len();
-    match crossover::crossing(figure) {
-        Some(kilobytes) => format!(
-            "From {kilobytes:.1} KB on, moving the connection costs less than fetching the reply \
-             laterally; published for Apache in 1999: {PUBLISHED_KB} KB."
-        ),
-        None if both => format!(
-            "One of the two costs less at every size that was measured: they do not cross; \
-             published for Apache in 1999: {PUBLISHED_KB} KB."
-        ),
-        None => "Fetching replies laterally was not measured: there is no crossing.".to_owned(),
-    }
+    let way = |mode: Mode| match mode {
+        Mode::MultiHandoff => "moving the connection",
+        _ => "fetching the reply laterally",
+    };
+    let found = match crossover::verdict(figure) {
+        Verdict::Missing => {
+            "Fetching replies laterally was not measured: there is no crossing".into()
+        }
+        Verdict::Always(mode) => format!("At every size {} costs less", way(mode)),
+        Verdict::Above(mode, kilobytes) => {
+            format!("From {kilobytes:.1} KB on {} costs less, below the other way", way(mode))
+        }
+        Verdict::Unclear(times) => {
+            format!("The curves cross {times} times: their distance is lost in the noise")
+        }
+    };
+    format!("{found}. Published for Apache in 1999: moving costs less from {PUBLISHED_KB} KB on.")
 }
 
 /// Writes the page, its picture and its numbers.
@@ -50,8 +55,7 @@ pub fn write(
     figure: &Figure,
 ) -> Result<()> {
     let caption = format!(
-        "Published for Apache in 1999: the curves cross at {PUBLISHED_KB} KB. Here: {} \
-         {}, Linux {}, {}. `make bench-oneway`",
+        "{} {}, Linux {}, {}. `make bench-oneway`",
         crossing(figure),
         machine.cpu,
         machine.kernel,
