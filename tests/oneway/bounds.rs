@@ -90,8 +90,8 @@ fn a_relay_without_file_descriptors_stops_nothing_that_is_handed_over() {
         site.switch = Some(Running::start(run, "web listens on").unwrap());
         let mut relayed = site.clients(300);
         relayed.iter_mut().for_each(|client| client.send(get("/f2")));
-        let served: Vec<_> = relayed[..5].iter_mut().map(|client| client.reply()).collect();
-        assert!(served.iter().all(Result::is_ok), "the first are served");
+        // As many as there is room for; the others wait where the kernel queues them.
+        site.status_when(|status| status.replies.success >= 10);
         let handed: Vec<Client> = (0..100)
             .map(|turn| {
                 let mut client = site.client();
