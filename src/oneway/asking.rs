@@ -144,7 +144,7 @@ impl Asking {
         let Request { class, target, .. } = answer.question;
         match answer.decided.as_ref().map(|decided| decided.repeat) {
             None => self.bridge.repeat(key, Repeat::Relay, answer.epoch, class, target),
-            Some(Promised::Target(_)) => self.bridge.bind(key, class, target),
+            Some(Promised::Target(_)) => self.bridge.bind(key, answer.epoch, class, target),
             Some(Promised::Wheel) => {
                 let seat = self.bridge.tables().seat(class);
                 if let Some(number) = seat {

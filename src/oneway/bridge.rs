@@ -83,8 +83,8 @@ impl Bridge {
     }
 
     /// Lets the kernel answer a request line as the policy promised for its target.
-    pub(super) fn bind(&self, key: MemoKey, class: Class, target: TargetId) {
-        self.tables().promises.bind(key, class, target, &*self.fabric);
+    pub(super) fn bind(&self, key: MemoKey, epoch: u64, class: Class, target: TargetId) {
+        self.tables().promises.bind(key, class, target, epoch, &*self.fabric);
     }
 
     /// Lets the kernel answer a request line in a way that depends on nothing but the epoch.

@@ -10,7 +10,8 @@ use super::fabric::{Fabric, Memo, MemoKey, Repeat, Slot};
 use policy::{Class, Instant, Load, TargetId};
 use std::collections::{HashMap, VecDeque};
 
-/// Request lines that are known for one target; a target that has more is asked for by some.
+/// Request lines that are known for one target: beyond, the one known for longest is asked for
+/// anew, so that nobody can keep others from it by many spellings.
 const KEYS_MAX: usize = 64;
 
 /// Promises by target.
@@ -19,14 +20,26 @@ pub(super) struct Promises {
     targets: HashMap<TargetId, Target>,
     /// Targets in the order they came.
     order: VecDeque<TargetId>,
-    targets_max: usize,
+    /// Bound of targets, and of the request lines of all of them.
+    most: usize,
+    /// Request lines of all targets.
+    keys: usize,
 }
 
 /// One target.
 #[derive(Debug)]
 struct Target {
     promise: Option<Promise>,
-    keys: Vec<(MemoKey, Class)>,
+    /// In the order they came.
+    keys: VecDeque<Key>,
+}
+
+/// A request line that named the target by the rules of an epoch.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    memo: MemoKey,
+    class: Class,
+    epoch: u64,
 }
 
 /// That a server answers, and as long as what.
@@ -39,51 +52,62 @@ pub(super) struct Promise {
 }
 
 impl Promises {
-    /// None yet; `targets_max` at most.
-    pub(super) fn new(targets_max: usize) -> Self {
-        Self { targets: HashMap::new(), order: VecDeque::new(), targets_max }
+    /// None yet; `most` targets and `most` request lines at most.
+    pub(super) fn new(most: usize) -> Self {
+        Self { targets: HashMap::new(), order: VecDeque::new(), most, keys: 0 }
     }
 
     /// Takes a promise down, in the place of an earlier one.
     pub(super) fn keep(&mut self, target: TargetId, promise: Promise, fabric: &dyn Fabric) {
-        if let Some(known) = self.targets.get_mut(&target) {
-            known.promise = Some(promise);
-            for (key, class) in &known.keys {
-                write(fabric, *key, *class, target, &promise);
-            }
-            return;
+        if !self.targets.contains_key(&target) {
+            while self.targets.len() >= self.most && self.forget_oldest(fabric) {}
+            self.order.push_back(target);
         }
-        self.make_room(fabric);
-        let known = Target { promise: Some(promise), keys: Vec::new() };
-        self.targets.insert(target, known);
-        self.order.push_back(target);
+        let blank = || Target { promise: None, keys: VecDeque::new() };
+        let known = self.targets.entry(target).or_insert_with(blank);
+        known.promise = Some(promise);
+        let before = known.keys.len();
+        known.keys.retain(|key| {
+            // By other rules it may name another target.
+            let holds = key.epoch == promise.epoch;
+            if holds {
+                write(fabric, key, target, &promise);
+            } else {
+                fabric.forget(key.memo);
+            }
+            holds
+        });
+        self.keys -= before - known.keys.len();
     }
 
     /// Takes a promise back. What names the target stays known.
     pub(super) fn drop(&mut self, target: TargetId, fabric: &dyn Fabric) {
         let Some(known) = self.targets.get_mut(&target) else { return };
         if known.promise.take().is_some() {
-            known.keys.iter().for_each(|(key, _)| fabric.forget(*key));
+            known.keys.iter().for_each(|key| fabric.forget(key.memo));
         }
     }
 
-    /// Lets the kernel know a request line as one that names `target`.
+    /// Lets the kernel know a request line as one that names `target` by the rules of `epoch`.
     pub(super) fn bind(
         &mut self,
-        key: MemoKey,
+        memo: MemoKey,
         class: Class,
         target: TargetId,
+        epoch: u64,
         fabric: &dyn Fabric,
     ) {
         let Some(known) = self.targets.get_mut(&target) else { return };
-        let have = known.keys.iter().any(|(have, _)| *have == key);
-        if !have && known.keys.len() < KEYS_MAX {
-            known.keys.push((key, class));
-        } else if !have {
-            return;
-        }
-        if let Some(promise) = &known.promise {
-            write(fabric, key, class, target, promise);
+        let Some(promise) = known.promise.filter(|promise| promise.epoch == epoch) else { return };
+        let key = Key { memo, class, epoch };
+        write(fabric, &key, target, &promise);
+        match known.keys.iter_mut().find(|have| have.memo == memo) {
+            Some(have) => *have = key,
+            None => {
+                known.keys.push_back(key);
+                self.keys += 1;
+                self.make_room(target, fabric);
+            }
         }
     }
 
@@ -92,19 +116,34 @@ impl Promises {
         self.targets.len()
     }
 
-    fn make_room(&mut self, fabric: &dyn Fabric) {
-        while self.targets.len() >= self.targets_max {
-            let Some(oldest) = self.order.pop_front() else { return };
-            if let Some(gone) = self.targets.remove(&oldest) {
-                gone.keys.iter().for_each(|(key, _)| fabric.forget(*key));
-            }
+    /// Forgets request lines that are too many: of this target, and then of the oldest targets.
+    fn make_room(&mut self, target: TargetId, fabric: &dyn Fabric) {
+        while self.keys > self.most && self.order.front() != Some(&target) {
+            self.forget_oldest(fabric);
         }
+        let Some(known) = self.targets.get_mut(&target) else { return };
+        while known.keys.len() > KEYS_MAX || self.keys > self.most {
+            let Some(oldest) = known.keys.pop_front() else { return };
+            self.keys -= 1;
+            fabric.forget(oldest.memo);
+        }
+    }
+
+    /// Forgets the oldest target with all that names it. False: there is none.
+    fn forget_oldest(&mut self, fabric: &dyn Fabric) -> bool {
+        let Some(oldest) = self.order.pop_front() else { return false };
+        if let Some(gone) = self.targets.remove(&oldest) {
+            self.keys -= gone.keys.len();
+            gone.keys.iter().for_each(|key| fabric.forget(key.memo));
+        }
+        true
     }
 }
 
-fn write(fabric: &dyn Fabric, key: MemoKey, class: Class, target: TargetId, promise: &Promise) {
+fn write(fabric: &dyn Fabric, key: &Key, target: TargetId, promise: &Promise) {
     let Promise { slot, load_max, until, epoch } = *promise;
     let what = Repeat::Server { slot, load_max, until };
+    let memo = Memo { what, epoch, target, class: key.class };
     // Without room in the kernel's table the request is asked for again: slower, no less right.
-    let _unremembered = fabric.remember(key, &Memo { what, epoch, target, class });
+    let _unremembered = fabric.remember(key.memo, &memo);
 }

@@ -207,7 +207,19 @@ struct hashing {
 	struct sip sip;
 	__u32 from;
 	__u32 to;
+	int lower;		/* letters count in lower case */
 };
+
+/* Eight bytes with A to Z in lower case: the sums leave a mark above every byte that is at least A,
+ * and above every one beyond Z. */
+static __always_inline __u64 lowered(__u64 word)
+{
+	__u64 low = word & 0x7f7f7f7f7f7f7f7full;
+	__u64 from_a = low + 0x3f3f3f3f3f3f3f3full;
+	__u64 beyond_z = low + 0x2525252525252525ull;
+
+	return word | ((from_a & ~beyond_z & ~word & 0x8080808080808080ull) >> 2);
+}
 
 static long hash_word(__u64 index, struct hashing *h)
 {
@@ -220,7 +232,7 @@ static long hash_word(__u64 index, struct hashing *h)
 	__u64 word = word_at(s, at);
 	if (left < 8)
 		word &= (1ull << (left * 8 & 63)) - 1;
-	sip_word(&h->sip, word);
+	sip_word(&h->sip, h->lower ? lowered(word) : word);
 	return 0;
 }
 
@@ -232,7 +244,8 @@ static __always_inline void hash_span(struct hashing *h, __u32 from, __u32 to)
 	sip_word(&h->sip, to - from);
 }
 
-/* The key of a request's memo: its first line as it was sent, and what its Host field says. */
+/* The key of a request's memo: its first line as it was sent, and what its Host field says, in lower case: a
+ * host has many spellings. */
 __noinline int memo_key_of(struct memo_key *key)
 {
 	const struct scan *s = scanned();
@@ -254,6 +267,7 @@ __noinline int memo_key_of(struct memo_key *key)
 		if (from < to && (blank(last) || last == '\r'))
 			to--;
 	}
+	h.lower = 1;
 	hash_span(&h, from, to);
 	key->low = sip_end(&h.sip);
 	key->high = sip_more(&h.sip);

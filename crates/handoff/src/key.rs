@@ -1,5 +1,5 @@
 //! How the front-end's program knows a request again: SipHash-1-3 with 128 bits over the request
-//! line and the Host field (`bpf/scan.h` has the same in C; a test runs both).
+//! line and the Host field in lower case (`bpf/scan.h` has the same in C; a test runs both).
 
 /// Bytes of a segment that the program looks at.
 const SCAN_MAX: usize = 2048;
@@ -31,7 +31,7 @@ pub fn memo_key(secret: &[u8; 16], head: &[u8]) -> Option<(u64, u64)> {
     }
     let mut sip = Sip::new(secret);
     sip.span(first?);
-    sip.span(host.unwrap_or(b""));
+    sip.span(&host.unwrap_or(b"").to_ascii_lowercase());
     Some(sip.end())
 }
 
@@ -115,4 +115,22 @@ pub(crate) fn derived(secret: &[u8; 16], purpose: &[u8]) -> [u8; 16] {
     bytes[..8].copy_from_slice(&low.to_ne_bytes());
     bytes[8..].copy_from_slice(&high.to_ne_bytes());
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_known_in_any_spelling_and_a_path_in_its_own() {
+        let key = |line: &str, host: &str| {
+            memo_key(&[7; 16], format!("{line}\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap()
+        };
+        assert_eq!(key("GET /a", "Example.ORG:80"), key("GET /a", "example.org:80"));
+        assert_ne!(key("GET /a", "h"), key("GET /A", "h"));
+        // Bytes that differ in the same bit and are no letters.
+        for (one, other) in [("@", "`"), ("[", "{"), ("\u{c1}", "\u{e1}")] {
+            assert_ne!(key("GET /a", one), key("GET /a", other), "{one} {other}");
+        }
+    }
 }

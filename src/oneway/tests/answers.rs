@@ -242,3 +242,42 @@ fn ring_and_counters_know_what_was_handed_over_and_what_was_repeated() {
     assert_eq!(by.values().sum::<u64>(), 2);
     assert_eq!((view.counted("handed_over"), view.asked["handoff"]), (2, 1));
 }
+
+#[test]
+fn many_spellings_of_a_target_do_not_keep_others_from_it() {
+    let rule = "[[rule]]\npath_prefix = \"/\"\ntarget = \"path\"\n";
+    let site = Site::new(&config(1, "handoff", &format!("memos_max = 1024\n{rule}")));
+    let mut who = 0..;
+    let mut asked = |path: &str| {
+        let who = client(who.next().unwrap());
+        let (_, asked) = site.send(who, &get(path));
+        site.fake.close(who, super::site::VIP);
+        asked
+    };
+    let memos = || site.fake.state().memos.len();
+    (0..200).for_each(|spelling| assert!(asked(&format!("/a?{spelling}"))));
+    assert!(asked("/a"));
+    assert!(!asked("/a"), "it is known at once, whoever was there before");
+    assert!(asked("/a?0"), "what was there first had to go");
+    assert_eq!(memos(), 64);
+    for target in 0..40 {
+        (0..64).for_each(|spelling| assert!(asked(&format!("/{target}?{spelling}"))));
+        assert!(memos() <= 1024, "all together are bounded too");
+    }
+    assert!(!asked("/39?63") && asked("/a"), "the oldest went");
+}
+
+#[test]
+fn a_request_line_that_names_something_else_by_new_rules_is_asked_about() {
+    let rule = "[[rule]]\npath = \"/a\"\ntarget = \"path\"\n";
+    let before = config(3, "handoff", rule);
+    let rule = format!("[[rule]]\nquery = \"1\"\ntarget = \"path+query\"\n{rule}");
+    let after = config(3, "handoff", &rule);
+    let site = Site::new(&before);
+    for (who, path) in [(1, "/a"), (2, "/a?1")] {
+        assert!(site.send(client(who), &get(path)).1);
+    }
+    site.load(&after);
+    assert!(site.send(client(3), &get("/a")).1, "its target is promised anew");
+    assert!(site.send(client(4), &get("/a?1")).1, "which this is no more");
+}

@@ -280,7 +280,7 @@ impl Fabric for Fake {
         let mut lines = text.split("\r\n");
         let line = lines.next()?;
         let host = lines.find(|line| line.to_ascii_lowercase().starts_with("host:"))?;
-        let hash = xxh3_128(format!("{line}\n{}", host[5..].trim()).as_bytes());
+        let hash = xxh3_128(format!("{line}\n{}", host[5..].trim().to_ascii_lowercase()).as_bytes());
         Some(MemoKey(hash as u64, (hash >> 64) as u64))
     }
 

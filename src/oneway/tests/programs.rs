@@ -90,7 +90,7 @@ impl Real<'_> {
         let key = self.bridge.fabric().key(head).unwrap();
         let Request { class, target, .. } = *request;
         match repeat {
-            Promised::Target(_) => self.bridge.bind(key, class, target),
+            Promised::Target(_) => self.bridge.bind(key, epoch, class, target),
             Promised::Wheel => {
                 let seat = self.bridge.tables().seat(class);
                 if let Some(number) = seat {
