@@ -506,11 +506,12 @@ static __always_inline void last_words(const struct packet *p, struct flow *flow
 }
 
 /* A segment of a connection that was handed over. */
-static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t, struct flow *flow)
+static __noinline int acquaintance(struct __sk_buff *skb, struct passage *t, struct flow *flow)
 {
 	__u32 slot = flow->holder;
 	__u32 end = t->p.seq + t->p.length;
 	struct server *holder = bpf_map_lookup_elem(&servers, &slot);
+	struct listener *listener;
 	int fresh, old;
 
 	if (!holder)
@@ -550,8 +551,11 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		return deliver(skb, t, flow, holder, flow->decided);
 	if (t->p.seq == flow->decided_seq && !t->answered)
 		return asked_again(skb, t, flow, holder);
+	if (flow->delivery == DELIVERY_HANDOFF)
+		return send_plain(skb, &t->p, flow, holder);
 	/* Where the listener was given up, nobody may be there who could be asked: it stays. */
-	if (flow->delivery == DELIVERY_HANDOFF || t->delivery == DELIVERY_RELAY)
+	listener = listener_of(&t->p.key);
+	if (!listener || listener->delivery == DELIVERY_RELAY)
 		return send_plain(skb, &t->p, flow, holder);
 	/* An answer may come when a later request was decided: that one's is not to be forgotten. */
 	if ((t->answered ? t->verdict == ASK : !fresh) ||
@@ -705,15 +709,19 @@ int front_ingress(struct __sk_buff *skb)
 		return too_large(skb, t);
 	if (t->p.protocol != IPPROTO_TCP || parse_tcp(skb, &t->p, bytes))
 		return PASS;
+	if (skb->mark == MARK_KILL)
+		return be_killer(skb, &t->p);
+	if (skb->ifindex == site.tap_ifindex && read_note(skb, t))
+		return TC_ACT_SHOT;
+	/* Most packets are of a flow, and then no other table is needed. */
+	flow = bpf_map_lookup_elem(&flows, &t->p.key);
+	if (flow && !(t->p.flags & SYN) && !flow->resyn && flow->state == FLOW_OPEN &&
+	    !skb->mark)
+		return acquaintance(skb, t, flow);
 	listener = listener_of(&t->p.key);
 	if (!listener)
 		return PASS;
-	if (skb->mark == MARK_KILL)
-		return be_killer(skb, &t->p);
 	t->delivery = listener->delivery;
-	if (skb->ifindex == site.tap_ifindex && read_note(skb, t))
-		return TC_ACT_SHOT;
-	flow = bpf_map_lookup_elem(&flows, &t->p.key);
 	if (skb->mark == MARK_RELAY || skb->mark == MARK_RELAY_AGAIN) {
 		bpf_skb_change_type(skb, 0 /* PACKET_HOST */);
 		return relay_here(skb, t, flow);

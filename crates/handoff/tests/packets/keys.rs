@@ -17,6 +17,7 @@ const FIELDS: &[&[u8]] = &[
     b"Host: bed",
     b"host:bed",
     b"HOST:\t bed\t",
+    b"Host: @AZ[`az{.Bed.EXAMPLE\xc1\xda",
     b"Host:",
     b"Host",
     b"Hosts: no",
@@ -75,7 +76,7 @@ fn is_whole(head: &[u8]) -> bool {
 
 pub fn agree(t: &Stage<'_>) {
     let mut chance = Chance(0xba70);
-    let mut seen = [0; 3];
+    let mut seen = [0; 4];
     for number in 0..HEADS {
         let head = head(&mut chance);
         let text = head.escape_ascii();
@@ -98,8 +99,17 @@ pub fn agree(t: &Stage<'_>) {
         };
         seen[2] += 1;
         t.learns(&head, 1, Repeat::Server { slot: 0, load_max: u64::MAX, until_ns: u64::MAX });
-        let after = t.sees(&first);
-        assert_eq!(after.counted, ["handed_over", "repeated"], "head {number}: {text}");
+        // Another connection: this one's first segment is held.
+        let after = t.sees(&t.connected(SINGLE).says(&head));
+        let lower = head.to_ascii_lowercase();
+        let tells_length = |name: &[u8]| lower.windows(name.len()).any(|at| at == name);
+        if after.counted == ["asked"] {
+            // Where a body ends is not for the program to say.
+            assert!(tells_length(b"transfer") || tells_length(b"content"), "{text}");
+        } else {
+            assert_eq!(after.counted, ["handed_over", "repeated"], "head {number}: {text}");
+            seen[3] += 1;
+        }
         t.front.forget(key);
     }
     // Each kind was there, or nothing was shown.

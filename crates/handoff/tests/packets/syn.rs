@@ -263,11 +263,12 @@ fn rst_first(t: &Stage<'_>) {
 }
 
 /// The stack's, which resets; or dropped, if the number could be that of a later segment (one
-/// number in 256 could).
+/// number in 256 could); or, without payload, taken for a keep-alive (one number in four million).
 #[track_caller]
 fn refused(seen: &Seen) {
     match seen.tried.verdict {
         NOT_OURS => seen.leaves(NOT_OURS, NOTHING),
+        REDIRECTED => seen.went(REDIRECTED, "probe_answered"),
         _ => seen.leaves(DROPPED, "orphan"),
     };
 }
