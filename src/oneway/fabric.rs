@@ -260,6 +260,6 @@ pub struct Repeated {
     pub first: bool,
     /// Whether the connection went from another server to this one.
     pub moved: bool,
-    /// How long ago.
-    pub ago: Duration,
+    /// When, on the switch's clock.
+    pub at: policy::Instant,
 }

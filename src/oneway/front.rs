@@ -250,7 +250,6 @@ impl Fabric for Programs {
     }
 
     fn told(&self, patience: Duration, take: &mut dyn FnMut(Repeated)) -> io::Result<()> {
-        let now_ns = handoff::now_ns();
         let mut ours = |told: handoff::Repeated| {
             take(Repeated {
                 client: told.client,
@@ -261,7 +260,7 @@ impl Fabric for Programs {
                 wheel: told.wheel,
                 first: told.holder.is_none(),
                 moved: told.holder.is_some() && told.holder != told.slot,
-                ago: Duration::from_nanos(now_ns.saturating_sub(told.at_ns)),
+                at: Instant(told.at_ns.saturating_sub(self.zero_ns)),
             });
         };
         self.front.told(patience, &mut ours).map_err(system)

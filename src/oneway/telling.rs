@@ -5,7 +5,7 @@ use super::bridge::Bridge;
 use super::fabric::Repeated;
 use distributor::journal::{Choice, Delivered};
 use distributor::{Passed, Scribe, Shared, say};
-use policy::{Expect, Instant, Request, Why};
+use policy::{Expect, Request, Why};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -35,15 +35,13 @@ pub(super) fn write_down(
 ) {
     let Some(slot) = told.slot else { return };
     let live = shared.live.load();
-    let ago_ns = u64::try_from(told.ago.as_nanos()).unwrap_or(u64::MAX);
-    let at = Instant(shared.clock.now().0.saturating_sub(ago_ns));
     let delivered = match (told.first, told.moved) {
         (true, _) => Delivered::Handoff,
         (false, true) => Delivered::Moved,
         (false, false) => Delivered::Stayed,
     };
     let passed = Passed {
-        question: Request { at, target: told.target, class: told.class, holder: None },
+        question: Request { at: told.at, target: told.target, class: told.class, holder: None },
         client: told.client.ip().to_canonical(),
         method: "",
         host: "",

@@ -1,6 +1,7 @@
 //! A program that the demonstration starts: heard while it lives, and killed when it is dropped.
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -66,6 +67,18 @@ impl Program {
             }
         });
         lines
+    }
+
+    /// Has it finish what it is at, and waits until it has ended.
+    ///
+    /// # Errors
+    /// When it takes too long, or this is to stop; then it is killed.
+    pub(super) fn end(mut self, stop: &AtomicBool) -> Result<()> {
+        let id = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
+        let id = id.context("it has no number")?;
+        // Nobody has waited for it yet, so the number is still its own.
+        kill_process(id, Signal::TERM).context("cannot end a program")?;
+        wait("the end of a program", stop, || Ok(self.0.try_wait()?)).map(drop)
     }
 
     /// What it writes to standard output, if that is a pipe and nobody has it yet.

@@ -67,13 +67,13 @@ impl Site {
         Ok(site)
     }
 
-    /// Has the switch log nothing: it is ended and another started, which takes over what is
-    /// pinned.
+    /// Has the switch log nothing: it is ended, with its log whole, and another started, which
+    /// takes over what is pinned.
     ///
     /// # Errors
-    /// When it does not start; [`testbed::Error::Interrupted`].
+    /// When it does not end or start; [`testbed::Error::Interrupted`].
     pub(super) fn stop_logging(&mut self, stop: &AtomicBool) -> Result<()> {
-        drop(self.programs.remove(0));
+        self.programs.remove(0).end(stop)?;
         self.start_switch("off", stop)
     }
 

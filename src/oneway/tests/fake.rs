@@ -92,7 +92,7 @@ impl Fake {
                     wheel,
                     first: before.is_none(),
                     moved: before.is_some_and(|before| before != slot),
-                    ago: Duration::ZERO,
+                    at: now,
                 });
                 Now::Handed(slot)
             }
