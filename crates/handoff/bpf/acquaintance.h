@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A connection that was handed over: what its client says goes to the holder, and the next request
+ * perhaps to another. */
+#ifndef BATON_ACQUAINTANCE_H
+#define BATON_ACQUAINTANCE_H
+
+#include "stranger.h"
+
+/* The segment was decided for `slot`: it stays, is tagged, or is offered for a move. */
+static __noinline int deliver(struct __sk_buff *skb, struct passage *t, struct flow *flow,
+				   const struct server *holder, __u32 slot)
+{
+	struct server *other;
+
+	if (slot == flow->holder)
+		return send_plain(skb, &t->p, flow, holder);
+	other = bpf_map_lookup_elem(&servers, &slot);
+	if (slot != RELAY && (!other || other->state != SERVER_UP))
+		return send_plain(skb, &t->p, flow, holder);
+	if (flow->delivery == DELIVERY_FORWARD) {
+		/* A verdict for the relay means a relay, and it is at one. */
+		if (!other)
+			return send_plain(skb, &t->p, flow, holder);
+		return send_tagged(skb, &t->p, flow, holder, other);
+	}
+	count(COUNT_QUERIED);
+	return send_letter(skb, &t->p, flow, holder, KIND_QUERY);
+}
+
+/* The same segment again, while it is not known whom it is for. The network doubled it, and the copy
+ * must not reach the holder first; or its answer is late or lost and the client sent it again, which
+ * nobody does within 200 ms, and then the holder has it. */
+static __always_inline int asked_again(struct __sk_buff *skb, struct passage *t, struct flow *flow,
+				       const struct server *holder)
+{
+	if ((__u8)(asked_now() - flow->asked) < 2)
+		return drop(COUNT_ASKED_ALREADY);
+	return send_plain(skb, &t->p, flow, holder);
+}
+
+/* New payload on a connection that may move: if it is a request, who answers it? */
+static __always_inline int next_request(struct __sk_buff *skb, struct passage *t, struct flow *flow,
+					const struct server *holder)
+{
+	struct scan *s;
+	__u32 slot = t->verdict;
+
+	if (slot == ASK) {
+		enum looks looks = look_at(skb, &t->p, &s);
+		switch (looks) {
+		case LOOKS_UNCLEAR:
+		case LOOKS_REQUEST:
+			/* Of the reply to the request before it the client has nothing: as long as it
+			 * is not known where that one goes, this one cannot go elsewhere. */
+			if (before(flow->decided_ack, t->p.ack))
+				break;
+			count(COUNT_STAYED_PIPELINED);
+			return send_plain(skb, &t->p, flow, holder);
+		case LOOKS_PIPELINED:
+			count(COUNT_STAYED_PIPELINED);
+			return send_plain(skb, &t->p, flow, holder);
+		default:
+			/* A body, or what the holder can make of it. */
+			return send_plain(skb, &t->p, flow, holder);
+		}
+		slot = looks == LOOKS_UNCLEAR ? ASK : decide(s, &t->p.key, flow->holder);
+		if (slot == ASK) {
+			flow->decided_ack = t->p.ack;
+			flow->decided_seq = t->p.seq;
+			flow->decided = ASK;
+			flow->asked = asked_now();
+			return ask(skb, t);
+		}
+	}
+	flow->decided_seq = t->p.seq;
+	flow->decided = slot;
+	flow->decided_ack = t->p.ack;
+	flow->requests++;
+	return deliver(skb, t, flow, holder, slot);
+}
+
+/* Whether the client uses the port again: this segment ends another handshake. With payload it begins
+ * the new connection, and the old one is forgotten; without, stranger() absorbs it. */
+static __always_inline int begins_anew(struct passage *t, struct flow *flow)
+{
+	if (!(resyn_recent(flow) || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
+	    t->p.flags & RST || !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
+		return 0;
+	if (t->p.length) {
+		close_flow(flow);
+		bpf_map_delete_elem(&flows, &t->p.key);
+		count(COUNT_REOPENED);
+	}
+	return 1;
+}
+
+/* The client's last words, in their place: whether it ends here for the books. Who has heard nothing
+ * since it last spoke has only shut its own half and waits for the reply. */
+static __always_inline void last_words(const struct packet *p, struct flow *flow)
+{
+	__u32 end = p->seq + p->length;
+
+	if (p->flags & RST) {
+		/* Its FIN, if it sent one, has a number of its own. */
+		if (p->seq == flow->next_seq || p->seq == flow->next_seq + 1)
+			close_flow(flow);
+	} else if (!before(end, flow->next_seq)) {
+		if (!p->length && before(flow->data_ack, p->ack))
+			close_flow(flow);
+		else if (flow->state == FLOW_OPEN)
+			flow->state = FLOW_HALF;
+	}
+}
+
+/* A segment of a connection that was handed over. */
+static __noinline int acquaintance(struct __sk_buff *skb, struct passage *t, struct flow *flow)
+{
+	__u32 slot = flow->holder;
+	__u32 end = t->p.seq + t->p.length;
+	struct server *holder = bpf_map_lookup_elem(&servers, &slot);
+	struct listener *listener;
+	int fresh, old;
+
+	if (!holder)
+		return TC_ACT_SHOT;
+	if (t->verdict == CLOSE) {
+		close_flow(flow);
+		return TC_ACT_SHOT;
+	}
+	/* Whoever sent this does not know the connection: the server's stack judges, we learn nothing. */
+	if (!in_window(flow, &t->p))
+		return send_plain(skb, &t->p, flow, holder);
+	flow->seen_ns = bpf_ktime_get_coarse_ns();
+	if (holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
+		return reset_client(skb, t, flow);
+	if (t->p.flags & (FIN | RST))
+		last_words(&t->p, flow);
+	old = before(t->p.ack, flow->client_ack);
+	if (!old)
+		flow->client_ack = t->p.ack;
+	if (!t->p.length)
+		return send_plain(skb, &t->p, flow, holder);
+	flow->data_ack = t->p.ack;
+	fresh = !before(t->p.seq, flow->next_seq);
+	if (before(flow->next_seq, end))
+		flow->next_seq = end;
+	/* Not a late copy: the client has heard more than it says here. */
+	if (t->p.seq == flow->mark_seq && !old) {
+		/* Whose it is was written before the mark: the holder read above may be the one before. */
+		slot = *(volatile __u32 *)&flow->holder;
+		holder = bpf_map_lookup_elem(&servers, &slot);
+		if (!holder)
+			return TC_ACT_SHOT;
+		count(COUNT_HANDED_AGAIN);
+		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);
+	}
+	if (t->p.seq == flow->decided_seq && flow->decided != ASK)
+		return deliver(skb, t, flow, holder, flow->decided);
+	if (t->p.seq == flow->decided_seq && !t->answered)
+		return asked_again(skb, t, flow, holder);
+	if (flow->delivery == DELIVERY_HANDOFF)
+		return send_plain(skb, &t->p, flow, holder);
+	/* Where the listener was given up, nobody may be there who could be asked: it stays. */
+	listener = listener_of(&t->p.key);
+	if (!listener || listener->delivery == DELIVERY_RELAY)
+		return send_plain(skb, &t->p, flow, holder);
+	/* An answer may come when a later request was decided: that one's is not to be forgotten. */
+	if ((t->answered ? t->verdict == ASK : !fresh) ||
+	    before(t->p.seq, flow->decided_seq))
+		return send_plain(skb, &t->p, flow, holder);
+	return next_request(skb, t, flow, holder);
+}
+
+#endif
