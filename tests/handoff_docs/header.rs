@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Files of the kernel's side that front-end and server have to do with.
 const SOURCES: &[&str] = &[
+    "acquaintance.h",
     "adopt.h",
     "back.bpf.c",
     "cookie.h",
@@ -12,13 +13,17 @@ const SOURCES: &[&str] = &[
     "early.h",
     "envelop.h",
     "envelope.h",
+    "flow.h",
     "follow.h",
     "front.bpf.c",
     "handoff.h",
     "maps.h",
     "packet.h",
+    "relay.h",
     "reply.h",
     "scan.h",
+    "siphash.h",
+    "stranger.h",
 ];
 
 /// A field of the envelope.

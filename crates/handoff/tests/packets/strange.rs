@@ -13,6 +13,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("lines may end in LF alone, and that is the same request", bare_lf),
     ("two Host fields are user space's business, and so are 257", two_hosts),
     ("another Host is another request", other_host),
+    ("a Host in capitals is the same Host", capitals),
     ("a line of any length is hashed whole", line_lengths),
     ("a head of 2048 bytes is read, one of 2049 goes to the relay", longest),
     ("a field that only begins like Host is none", like_host),
@@ -84,9 +85,16 @@ fn two_hosts(t: &Stage<'_>) {
 
 fn other_host(t: &Stage<'_>) {
     t.knows("/", 0);
-    for host in ["bedd", "be", "bed:80", "BED", "b ed", ""] {
+    for host in ["bedd", "be", "bed:80", "b ed", ""] {
         asks(t, format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
     }
+}
+
+fn capitals(t: &Stage<'_>) {
+    knows(t, b"GET / HTTP/1.1\r\nHost: bed\r\n\r\n", b"GET / HTTP/1.1\r\nHost: bEd\r\n\r\n");
+    // The path is not.
+    t.knows("/a", 0);
+    asks(t, b"GET /A HTTP/1.1\r\nHost: bed\r\n\r\n");
 }
 
 fn line_lengths(t: &Stage<'_>) {
