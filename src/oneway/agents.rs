@@ -8,7 +8,7 @@ use super::fabric::Owned;
 use super::keeper::Notice;
 use agent::client::{fetch_flows, fetch_load};
 use agent::{Flow, LoadReport};
-use distributor::Shared;
+use distributor::{Clock, Shared};
 use policy::{Instant, Report, ServerId};
 use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
@@ -146,10 +146,11 @@ impl Agents {
         let mut asked = JoinSet::new();
         for (id, address, _) in self.health() {
             let flows_due = round.is_multiple_of(FLOWS_EVERY);
+            let clock = shared.clock;
             asked.spawn(async move {
                 let load = fetch_load(&address, deadline).await.map_err(|fault| fault.to_string());
                 let owned = match flows_due && load.is_ok() {
-                    true => owned(&address, deadline).await,
+                    true => owned(&address, deadline, clock).await,
                     false => None,
                 };
                 (id, address, load, owned)
@@ -171,7 +172,8 @@ impl Agents {
 }
 
 /// All connections that a server has; `None` when not all of them could be read.
-async fn owned(address: &str, deadline: Duration) -> Option<Owned> {
+async fn owned(address: &str, deadline: Duration, clock: Clock) -> Option<Owned> {
+    let asked = clock.now();
     let mut flows: Vec<Flow> = Vec::new();
     for _ in 0..PAGES_MAX {
         let page = fetch_flows(address, flows.last().copied(), deadline).await.ok()?;
@@ -180,7 +182,7 @@ async fn owned(address: &str, deadline: Duration) -> Option<Owned> {
         if !more {
             flows.sort_unstable();
             let ends = flows.into_iter().map(|flow| (flow.client, flow.vip)).collect();
-            return Some(Owned { ends });
+            return Some(Owned { asked, ends });
         }
         if !advances {
             return None;

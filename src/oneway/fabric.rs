@@ -103,7 +103,8 @@ pub trait Fabric: Send + Sync + 'static {
     fn reset(&self, slot: Slot, budget: usize) -> usize;
 
     /// Forgets connections of a server that were taken for open and of which its agent knows
-    /// nothing, opened longer than `settled` ago; how many.
+    /// nothing, if they were opened and last heard of longer than `settled` before the agent was
+    /// asked; how many.
     fn disown(&self, slot: Slot, owned: &Owned, settled: Duration) -> usize;
 
     /// Counters by name, since the tables were made. In a fixed order.
@@ -225,11 +226,26 @@ pub struct Swept {
     pub corrected: usize,
     /// Whether this look came to the end of the table.
     pub round: bool,
+    /// Then: the slots of servers that connections were found to have, also those that have ended
+    /// and are only remembered.
+    pub in_use: SlotSet,
+}
+
+/// Some of the slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotSet(pub [bool; SLOTS_MAX]);
+
+impl Default for SlotSet {
+    fn default() -> Self {
+        Self([false; SLOTS_MAX])
+    }
 }
 
 /// The connections that a server's agent says it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owned {
+    /// When the agent was first asked for them: what is younger may not be there.
+    pub asked: policy::Instant,
     /// The client's end of each and the address it connected to, sorted.
     pub ends: Vec<(SocketAddr, SocketAddr)>,
 }

@@ -1,7 +1,8 @@
 //! The kernel's side by the eBPF programs of crate `handoff`: its numbers and clocks for ours.
 
 use super::fabric::{
-    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, Swept, Verdict,
+    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
+    Swept, Verdict,
 };
 use crate::config::ready::{self, Network};
 use anyhow::{Context, Result, bail};
@@ -234,6 +235,7 @@ impl Fabric for Programs {
             forgotten: swept.forgotten,
             corrected: swept.corrected,
             round: swept.round,
+            in_use: SlotSet(std::array::from_fn(|slot| swept.in_use.has(slot as u16))),
         }
     }
 
@@ -242,7 +244,9 @@ impl Fabric for Programs {
     }
 
     fn disown(&self, slot: Slot, owned: &Owned, settled: Duration) -> usize {
-        self.front.disown(slot.0, settled, &mut |client, listener| owned.has(*client, *listener))
+        let settled = u64::try_from(settled.as_nanos()).unwrap_or(u64::MAX);
+        let before_ns = self.kernel_ns(owned.asked).saturating_sub(settled);
+        self.front.disown(slot.0, before_ns, &mut |client, listener| owned.has(*client, *listener))
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -19,7 +19,8 @@ const TURN: Duration = Duration::from_millis(250);
 const SWEPT_MAX: usize = 16_384;
 /// Connections reset in a step, between which other work has its turn.
 const RESET_MAX: usize = 4_096;
-/// A connection younger than this may not have reached its server when the agent looked.
+/// A connection opened, moved or heard of less than this before its server's agent was asked may
+/// not have reached the server then.
 const SETTLED: Duration = Duration::from_secs(5);
 
 /// What the keeper is told.
@@ -62,6 +63,9 @@ impl Keeper {
         self.seen.idle.add(swept.idle);
         self.seen.forgotten.add(swept.forgotten);
         self.seen.corrected.add(swept.corrected);
+        if swept.round && self.bridge.tables().roster.looked(&swept.in_use) {
+            self.align();
+        }
         more
     }
 

@@ -5,7 +5,7 @@
 //! So a successor finds its predecessor's rows and gives them to the same servers, and a server
 //! that moved to another address gets another slot while the old one empties.
 
-use super::fabric::{Book, Row, RowState, SLOTS_MAX, Slot};
+use super::fabric::{Book, Row, RowState, SLOTS_MAX, Slot, SlotSet};
 use policy::ServerId;
 use std::net::SocketAddr;
 use xxhash_rust::xxh3::xxh3_64;
@@ -18,6 +18,8 @@ pub(super) struct Roster {
     current: Vec<Option<Slot>>,
     /// What rows that are cleared had counted, by server.
     past: Vec<Book>,
+    /// Looks through all connections that have come to their end.
+    looks: u64,
 }
 
 /// A row that is in use.
@@ -26,6 +28,19 @@ pub(super) struct Entry {
     pub(super) row: Row,
     /// In whose books its connections count; `None`: it is of a server that this process never had.
     pub(super) owner: Option<ServerId>,
+    need: Need,
+}
+
+/// Who needs a row. Connections that have ended are remembered for a while, and what their clients
+/// send still goes by the row: that no book counts any is not enough to give it to another server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// A server that gets new connections, as far as is known.
+    Server,
+    /// Connections alone, since this look was under way.
+    Connections(u64),
+    /// Nobody: a whole look since found no connection that has it.
+    Nobody,
 }
 
 /// What a server is to the kernel.
@@ -43,7 +58,7 @@ impl Roster {
         let mut roster = Self { rows: vec![None; SLOTS_MAX], ..Self::default() };
         for (slot, row) in rows {
             if let Some(place) = roster.rows.get_mut(usize::from(slot.0)) {
-                *place = Some(Entry { row, owner: None });
+                *place = Some(Entry { row, owner: None, need: Need::Server });
             }
         }
         roster
@@ -65,7 +80,7 @@ impl Roster {
             _ => RowState::Up,
         };
         let row = Row { address: wanted.address, name, state, agent_port: wanted.agent_port };
-        self.rows[at] = Some(Entry { row, owner: Some(wanted.id) });
+        self.rows[at] = Some(Entry { row, owner: Some(wanted.id), need: Need::Server });
         if self.current.len() <= wanted.id.index() {
             self.current.resize(wanted.id.index() + 1, None);
             self.past.resize(wanted.id.index() + 1, Book::default());
@@ -76,8 +91,7 @@ impl Roster {
 
     /// Brings the states of rows in line: `state` of each server that is still there, and draining
     /// for all other rows, but where the same server has joined anew and is down: then it is down
-    /// for its old connections too. Returns the rows to write; a row of nobody without open
-    /// connections is cleared.
+    /// for its old connections too. Returns the rows to write; a row that nobody needs is cleared.
     pub(super) fn align(
         &mut self,
         state: impl Fn(ServerId) -> Option<RowState>,
@@ -95,23 +109,43 @@ impl Roster {
             let is_current = entry.owner.is_some_and(|owner| self.slot(owner) == Some(slot));
             let wanted = entry.owner.filter(|_| is_current).and_then(&state);
             match wanted {
-                None if book(slot).open == 0 => {
+                None if entry.need == Need::Nobody && book(slot).open == 0 => {
                     self.clear(slot, book(slot));
                     writes.push((slot, None));
                 }
                 wanted => {
                     let is_down = down.iter().any(|down| same(down, &entry.row));
                     let otherwise = if is_down { RowState::Down } else { RowState::Draining };
-                    let state = wanted.unwrap_or(otherwise);
-                    if entry.row.state != state {
-                        let row = Row { state, ..entry.row };
-                        self.rows[at] = Some(Entry { row, ..entry });
+                    let need = match entry.need {
+                        _ if wanted.is_some() => Need::Server,
+                        Need::Server => Need::Connections(self.looks),
+                        need => need,
+                    };
+                    let row = Row { state: wanted.unwrap_or(otherwise), ..entry.row };
+                    self.rows[at] = Some(Entry { row, need, ..entry });
+                    if entry.row != row {
                         writes.push((slot, Some(row)));
                     }
                 }
             }
         }
         writes
+    }
+
+    /// A look through all connections found those of some slots. Whether nobody needs some row any
+    /// more.
+    pub(super) fn looked(&mut self, in_use: &SlotSet) -> bool {
+        let mut free = false;
+        for (entry, used) in self.rows.iter_mut().zip(in_use.0) {
+            let Some(entry) = entry else { continue };
+            // A look that was under way may have been past one that got the row just before.
+            if matches!(entry.need, Need::Connections(since) if since < self.looks) && !used {
+                entry.need = Need::Nobody;
+                free = true;
+            }
+        }
+        self.looks += 1;
+        free
     }
 
     fn clear(&mut self, slot: Slot, book: Book) {
@@ -235,6 +269,14 @@ mod tests {
         let [(slot, Some(row))] = writes[..] else { panic!("{writes:?}") };
         assert_eq!((slot, row.state), (old, RowState::Draining));
         assert_eq!(roster.owner(old), Some(ServerId(0)), "its connections are the server's load");
+        assert_eq!(all_up(&mut roster, |_| 0), [], "they are still remembered");
+        let mut used = SlotSet::default();
+        assert!(!roster.looked(&used), "this look may have begun before the server moved");
+        used.0[usize::from(old.0)] = true;
+        assert!(!roster.looked(&used), "the next one found a connection that has ended");
+        assert_eq!(all_up(&mut roster, |_| 0), []);
+        assert!(roster.looked(&SlotSet::default()), "and this one none");
+        assert_eq!(all_up(&mut roster, |slot| u64::from(slot == old)), [], "a book says otherwise");
         assert_eq!(all_up(&mut roster, |_| 0), [(old, None)], "and then it is free");
         assert_eq!(roster.place(&wanted(1, "c", 3)).unwrap().0, old);
         let none = |_| Book::default();
@@ -272,6 +314,7 @@ mod tests {
         let draining = Row { state: RowState::Draining, ..stranger };
         assert_eq!(all_up(&mut roster, |_| 1), [(Slot(3), Some(draining))]);
         assert_eq!(all_up(&mut roster, |_| 1), [], "it is written once");
+        assert!(!roster.looked(&SlotSet::default()) && roster.looked(&SlotSet::default()));
         assert_eq!(all_up(&mut roster, |_| 0), [(Slot(3), None)]);
     }
 

@@ -36,6 +36,27 @@ pub struct Swept {
     pub corrected: usize,
     /// Whether this look came to the end of the table.
     pub round: bool,
+    /// Then: the slots that any connection of the round has as its holder, or was decided for,
+    /// also those that have ended and are only remembered.
+    pub in_use: SlotSet,
+}
+
+/// Some of the slots of servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotSet([u64; SERVERS_MAX / 64]);
+
+impl SlotSet {
+    /// Adds a slot; what is none is left out.
+    pub fn add(&mut self, slot: u32) {
+        if let Some(word) = self.0.get_mut(slot as usize / 64) {
+            *word |= 1 << (slot % 64);
+        }
+    }
+
+    /// Whether it is there.
+    pub fn has(&self, slot: u16) -> bool {
+        self.0.get(usize::from(slot) / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
 }
 
 /// One connection in the table.
@@ -66,6 +87,48 @@ pub(crate) struct Walk {
     /// By slot: connections counted in this round, and what the books said at its beginning.
     counted: Vec<u64>,
     opened: Vec<u64>,
+    /// By slot: by how much the table had more than the book in the round before.
+    drift: Vec<i64>,
+    in_use: SlotSet,
+}
+
+/// How a book is put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// It stood still: it is set from the one value to the other.
+    Set(u64, u64),
+    /// It is busy, and wrong by the same for two rounds.
+    Add(i64),
+}
+
+impl Walk {
+    /// At the end of a round, from what the books say `now`: what is to be put right. A process
+    /// died between two writes, or a connection ended just as it was swept.
+    fn repairs(&mut self, now: &[u64]) -> Vec<(u16, Repair)> {
+        self.drift.resize(now.len(), 0);
+        let mut repairs = Vec::new();
+        for (slot, now) in (0u16..).zip(now.iter().copied()) {
+            let at = usize::from(slot);
+            let (Some(counted), Some(before)) = (self.counted.get(at), self.opened.get(at)) else {
+                continue;
+            };
+            // Signed, for a book may be below zero.
+            let [now_is, counted_is, before_is] = [now, *counted, *before].map(u64::cast_signed);
+            // What the book said at some time of the round may well have been true.
+            let right = now_is.min(before_is) <= counted_is && counted_is <= now_is.max(before_is);
+            let drift = if right { 0 } else { counted_is.wrapping_sub(now_is) };
+            let known = std::mem::replace(&mut self.drift[at], drift);
+            let repair = match drift {
+                0 => continue,
+                _ if now == *before => Repair::Set(now, *counted),
+                _ if drift == known => Repair::Add(drift),
+                _ => continue,
+            };
+            self.drift[at] = 0;
+            repairs.push((slot, repair));
+        }
+        repairs
+    }
 }
 
 impl Front {
@@ -80,6 +143,7 @@ impl Front {
             if walk.token.is_none() {
                 walk.counted = vec![0; SERVERS_MAX];
                 walk.opened = self.opened();
+                walk.in_use = SlotSet::default();
             }
             let batch = sys::lookup_batch::<FlowKey, Flow>(self.flows().as_fd(), walk.token, BATCH);
             let Ok((rows, token)) = batch else {
@@ -95,7 +159,8 @@ impl Front {
             swept.round = token.is_none();
         }
         if swept.round {
-            swept.corrected = self.correct(&walk);
+            swept.corrected = self.correct(&mut walk);
+            swept.in_use = walk.in_use;
         }
         swept
     }
@@ -119,8 +184,12 @@ impl Front {
         } else if flow.state == FLOW_HALF && flow.counted != NOBODY && silence > HALF_CLOSED {
             self.nudge(key, flow, CLOSE);
             swept.half += 1;
-        } else if let Some(count) = walk.counted.get_mut(flow.counted as usize) {
-            *count += 1;
+        } else {
+            walk.in_use.add(flow.holder);
+            walk.in_use.add(flow.decided);
+            if let Some(count) = walk.counted.get_mut(flow.counted as usize) {
+                *count += 1;
+            }
         }
     }
 
@@ -151,19 +220,16 @@ impl Front {
 
     fn opened(&self) -> Vec<u64> {
         let slots = 0..u16::try_from(SERVERS_MAX).expect("there are few slots");
-        slots.map(|slot| self.books.book(slot).open).collect()
+        slots.map(|slot| self.books.open_as_written(slot)).collect()
     }
 
-    /// A book that stood still for a whole round and says something else than the table is wrong:
-    /// a process died between two writes, or a connection ended just as it was swept.
-    fn correct(&self, walk: &Walk) -> usize {
-        let now = self.opened();
-        let still = walk.opened.iter().zip(&now).zip(&walk.counted).enumerate();
-        still
-            .filter(|(_, ((before, after), counted))| before == after && after != counted)
-            .filter(|(slot, ((_, after), counted))| {
-                let slot = u16::try_from(*slot).expect("there are few slots");
-                self.books.correct(slot, **after, **counted)
+    /// Compares the books with the table, at the end of a round: how many were wrong.
+    fn correct(&self, walk: &mut Walk) -> usize {
+        let repairs = walk.repairs(&self.opened()).into_iter();
+        repairs
+            .filter(|(slot, repair)| match *repair {
+                Repair::Set(seen, counted) => self.books.correct(*slot, seen, counted),
+                Repair::Add(drift) => self.books.shift(*slot, drift),
             })
             .count()
     }
@@ -181,21 +247,22 @@ impl Front {
         count
     }
 
-    /// Forgets connections of a server that have been open for longer than `settled` and of which
-    /// `owns` knows nothing: how many. Their clients are told when they speak again.
+    /// Forgets connections of a server whose clients have been silent since `before_ns`
+    /// (CLOCK_MONOTONIC) and of which `owns` knows nothing: how many. So what was opened, or moved
+    /// to this server, later than that stays: whoever made the list may not have known it. Their
+    /// clients are told when they speak again.
     pub fn disown(
         &self,
         slot: u16,
-        settled: Duration,
+        before_ns: u64,
         owns: &mut dyn FnMut(&SocketAddr, &SocketAddr) -> bool,
     ) -> usize {
         let mut count = 0;
-        let now = now_ns();
         self.each(|key, flow| {
-            let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
+            // A connection moves when its client speaks.
             if flow.holder == u32::from(slot)
                 && flow.state != FLOW_CLOSING
-                && silence > settled
+                && flow.opened_ns.max(flow.seen_ns) < before_ns
                 && !owns(&key.client(), &key.vip())
             {
                 count += usize::from(self.take(key));
@@ -244,5 +311,45 @@ impl Front {
     pub fn has(&self, client: SocketAddr, vip: SocketAddr) -> bool {
         let key = FlowKey::new(client, vip);
         matches!(self.flows().lookup(bytemuck::bytes_of(&key), MapFlags::ANY), Ok(Some(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(walk: &mut Walk, before: u64, now: u64, counted: u64) -> Vec<(u16, Repair)> {
+        (walk.opened, walk.counted) = (vec![7, before], vec![7, counted]);
+        walk.repairs(&[7, now])
+    }
+
+    #[test]
+    fn a_book_is_put_right_at_once_when_it_stands_still_and_after_two_rounds_when_it_does_not() {
+        let mut walk = Walk::default();
+        assert_eq!(round(&mut walk, 5, 5, 5), []);
+        assert_eq!(round(&mut walk, 5, 5, 3), [(1, Repair::Set(5, 3))]);
+        assert_eq!(round(&mut walk, 10, 12, 11), [], "it was eleven between");
+        assert_eq!(round(&mut walk, 10, 12, 14), [], "once may be by chance");
+        assert_eq!(round(&mut walk, 20, 22, 25), [], "and so may be another amount");
+        assert_eq!(round(&mut walk, 30, 31, 34), [(1, Repair::Add(3))]);
+        assert_eq!(round(&mut walk, 40, 41, 44), [], "that was put right: it begins anew");
+        assert_eq!(round(&mut walk, 40, 41, 41), []);
+        assert_eq!(round(&mut walk, 40, 41, 44), [], "not two rounds running");
+    }
+
+    #[test]
+    fn a_book_below_zero_is_put_right_too() {
+        let mut walk = Walk::default();
+        let below = |by: u64| 0u64.wrapping_sub(by);
+        assert_eq!(round(&mut walk, below(2), below(3), 1), []);
+        assert_eq!(round(&mut walk, below(1), below(3), 1), [(1, Repair::Add(4))]);
+    }
+
+    #[test]
+    fn a_set_has_the_slots_that_were_added_and_no_others() {
+        let mut set = SlotSet::default();
+        [0, 63, 64, 255, 256, NOBODY].into_iter().for_each(|slot| set.add(slot));
+        let has: Vec<u16> = (0..=u16::MAX).filter(|slot| set.has(*slot)).collect();
+        assert_eq!(has, [0, 63, 64, 255]);
     }
 }

@@ -24,7 +24,7 @@ mod sys;
 mod trial;
 
 pub use back::{Back, OwnedFlow};
-pub use flows::{FlowView, Swept};
+pub use flows::{FlowView, SlotSet, Swept};
 pub use front::{Front, Limits, TAP};
 pub use key::memo_key;
 pub use layout::COUNTS;

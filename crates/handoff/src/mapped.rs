@@ -71,7 +71,12 @@ impl Books {
     /// The book of a slot; empty for one that does not exist.
     pub fn book(&self, slot: u16) -> Book {
         let read = |which| self.word(slot, which).map_or(0, |word| word.load(Ordering::Relaxed));
-        Book { open: read(OPEN), begun: read(BEGUN), chosen: read(CHOSEN) }
+        Book { open: at_least_none(read(OPEN)), begun: read(BEGUN), chosen: read(CHOSEN) }
+    }
+
+    /// The connections of a slot as its book has them, which may be below zero.
+    pub(crate) fn open_as_written(&self, slot: u16) -> u64 {
+        self.word(slot, OPEN).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
     /// Sets the part of a server's load that the desk counts itself, in units of `policy::Load`.
@@ -103,6 +108,12 @@ impl Books {
         self.word(slot, OPEN).is_some_and(|word| {
             word.compare_exchange(seen, counted, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         })
+    }
+
+    /// Adds to a book's connections, or takes away, as much as it was wrong by.
+    pub(crate) fn shift(&self, slot: u16, by: i64) -> bool {
+        let word = self.word(slot, OPEN);
+        word.map(|word| word.fetch_add(by.cast_unsigned(), Ordering::AcqRel)).is_some()
     }
 
     /// From here on memos and wheels of this epoch are good, and no others; 0: none.
@@ -155,5 +166,22 @@ impl Books {
     pub fn revoke_wheel(&self, number: u8) -> u64 {
         let Some(wheel) = self.wheel(number) else { return 0 };
         wheel[CURSOR].swap(0, Ordering::AcqRel) & !OUT
+    }
+}
+
+/// A count that two took from at the same time may be below zero until it is put right: nobody
+/// shall take that for more connections than there can be.
+fn at_least_none(open: u64) -> u64 {
+    u64::try_from(open.cast_signed()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_below_zero_is_read_as_none() {
+        let below = 0u64.wrapping_sub(1);
+        assert_eq!([0, 1, 1 << 62, 1 << 63, below].map(at_least_none), [0, 1, 1 << 62, 0, 0]);
     }
 }

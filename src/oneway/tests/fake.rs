@@ -2,7 +2,8 @@
 //! told, so that a test can look.
 
 use crate::oneway::fabric::{
-    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, Swept, Verdict,
+    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
+    Swept, Verdict,
 };
 use distributor::{Clock, Delivery};
 use policy::{Instant, Load};
@@ -29,6 +30,8 @@ pub(super) struct State {
     pub(super) memos: BTreeMap<MemoKey, Memo>,
     wheels: BTreeMap<u8, Wheel>,
     pub(super) flows: BTreeMap<(SocketAddr, SocketAddr), Flow>,
+    /// Who had connections that have ended and are remembered.
+    pub(super) ended: Vec<Slot>,
     questions: VecDeque<Held>,
     told: VecDeque<Repeated>,
     serial: u64,
@@ -280,7 +283,8 @@ impl Fabric for Fake {
         let mut lines = text.split("\r\n");
         let line = lines.next()?;
         let host = lines.find(|line| line.to_ascii_lowercase().starts_with("host:"))?;
-        let hash = xxh3_128(format!("{line}\n{}", host[5..].trim().to_ascii_lowercase()).as_bytes());
+        let hash =
+            xxh3_128(format!("{line}\n{}", host[5..].trim().to_ascii_lowercase()).as_bytes());
         Some(MemoKey(hash as u64, (hash >> 64) as u64))
     }
 
@@ -302,7 +306,12 @@ impl Fabric for Fake {
         let mut state = self.state();
         let seen = state.flows.len().min(budget);
         let idle = state.take(|_, flow| now.since(flow.seen) > idle, budget);
-        Swept { seen, idle, round: true, ..Swept::default() }
+        let mut in_use = SlotSet::default();
+        let holders = state.flows.values().map(|flow| flow.holder);
+        holders.chain(state.ended.iter().copied()).for_each(|slot| {
+            in_use.0[usize::from(slot.0)] = true;
+        });
+        Swept { seen, idle, round: true, in_use, ..Swept::default() }
     }
 
     fn reset(&self, slot: Slot, budget: usize) -> usize {
@@ -312,9 +321,10 @@ impl Fabric for Fake {
     }
 
     fn disown(&self, slot: Slot, owned: &Owned, settled: Duration) -> usize {
-        let now = self.clock.now();
         let lost = |end: &(SocketAddr, SocketAddr), flow: &Flow| {
-            flow.holder == slot && now.since(flow.opened) >= settled && !owned.has(end.0, end.1)
+            let last = flow.opened.max(flow.seen);
+            let known = last.plus(settled) > owned.asked;
+            flow.holder == slot && !known && !owned.has(end.0, end.1)
         };
         self.state().take(lost, usize::MAX)
     }
