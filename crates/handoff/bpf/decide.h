@@ -100,7 +100,8 @@ static __always_inline void tell(const struct flow_key *key, const struct memo *
 	event->class = memo->class;
 	event->holder = holder;
 	event->first = holder == NOBODY;
-	bpf_ringbuf_submit(event, 0);
+	/* Whoever reads looks from time to time: to be woken for each costs more than the request. */
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
 /* Who answers the request that was scanned: a slot, RELAY, or ASK. */

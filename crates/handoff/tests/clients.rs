@@ -161,6 +161,32 @@ fn bodies_go_to_one_server_and_the_next_request_to_another() {
     });
 }
 
+/// A client may send more at once than the ten segments that are usual (RFC 6928): what comes behind
+/// the first segment while that is held must not be taken for nobody's.
+#[test]
+fn a_large_first_flight_to_a_target_that_nobody_knows_arrives() {
+    everywhere(|one_way, vip| {
+        let wide = ["route", "replace", &vip.ip().to_string(), "dev", one_way.bed.interface()]
+            .map(str::to_owned);
+        let via = one_way.bed.plan().variant == testbed::Variant::Bridge;
+        if via {
+            let mut command = one_way.bed.command(testbed::Host::Client, "ip");
+            let status = command.args(&wide).args(["initcwnd", "60"]).status().unwrap();
+            assert!(status.success());
+        }
+        let body: Vec<u8> = content::slice("/a-body", 0, 120_000).to_vec();
+        let length = format!("Content-Length: {}\r\n", body.len());
+        one_way.client(|| {
+            for server in [1, 2] {
+                let mut client = Client::connect(vip).unwrap();
+                client.send(&[request("POST", "/echo", server, &length), body.clone()].concat());
+                let echo = client.reply().unwrap();
+                assert!(echo.status == 200 && echo.body == body, "{}", echo.head);
+            }
+        });
+    });
+}
+
 #[test]
 fn heads_over_several_segments_are_answered_wherever_the_connection_is() {
     everywhere(|one_way, vip| {

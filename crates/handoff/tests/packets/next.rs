@@ -24,6 +24,9 @@ pub const FIXTURES: &[Fixture] = &[
     ("a late copy of the first segment does not hand over again", late_first),
     ("a FIN closes the book once and goes to the holder", fin),
     ("a RST closes the book once and goes to the holder", rst),
+    ("last words out of place go to the holder and change nothing", wild_last_words),
+    ("data out of place goes to the holder, and the next request may still move", wild_data),
+    ("a client that is half closed is counted as long as it waits", half_closed),
     ("a server that drains keeps its connections", draining),
     ("a client of a server that is down is reset with the right numbers", down),
     ("a RST to a server that is down gets no answer", down_rst),
@@ -313,4 +316,38 @@ fn too_large(t: &Stage<'_>) {
     }
     let nobodys = Segment { to: t.client(MULTI).at, ..reply };
     t.shown(&nobodys.refused_by_router()).leaves(crate::stage::NOT_OURS, "");
+}
+
+fn wild_last_words(t: &Stage<'_>) {
+    let (client, _) = t.handed(MULTI);
+    for (flags, ahead) in
+        [(RST, 1 << 30), (RST, 5), (RST | ACK, u32::MAX - 5), (FIN | ACK, 1 << 28)]
+    {
+        let wild =
+            client.acks().flags(flags).numbers(client.next.wrapping_add(ahead), client.heard);
+        t.sees(&wild).went(REDIRECTED, "forwarded");
+    }
+    assert_eq!(t.front.books().book(0).open, 1);
+}
+
+fn wild_data(t: &Stage<'_>) {
+    let (mut client, _) = t.handed(MULTI);
+    for quarter in 0..4u32 {
+        let seq = client.next.wrapping_add(quarter << 30).wrapping_add(1 << 29);
+        let wild = client.says(get("/b")).numbers(seq, client.heard.wrapping_add(1 << 29));
+        t.sees(&wild).went(REDIRECTED, "forwarded");
+    }
+    client.heard(1000);
+    t.knows("/b", 1);
+    t.sees(&client.says(get("/b"))).went(REDIRECTED, "repeated queried");
+}
+
+fn half_closed(t: &Stage<'_>) {
+    let (mut client, _) = t.handed(SINGLE);
+    t.sees(&client.acks().flags(FIN | ACK)).went(REDIRECTED, "forwarded");
+    assert_eq!(t.front.books().book(0).open, 1);
+    // It hears the reply and says its last word again: now that is all.
+    client.heard(1000);
+    t.sees(&client.acks().flags(FIN | ACK)).went(REDIRECTED, "closed forwarded");
+    assert_eq!(t.front.books().book(0).open, 0);
 }
