@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the kernel's programs and user space share: the layout of every map's keys and values, and
- * the envelope on the wire. src/layout.rs has the same in Rust; both sides assert the sizes.
+ * the envelope on the wire. src/layout.rs has the same in Rust; both sides assert the sizes. A struct
+ * that changes needs another LAYOUT there: maps outlive the process.
  *
  * Addresses are 16 bytes; IPv4 is ::ffff:a.b.c.d, so that one table serves both. Ports and
  * addresses are in network order, all else in host order, but for the envelope.

@@ -1,5 +1,6 @@
 //! Loading a program with its maps, pinning these, and attaching it to interfaces.
 
+use crate::layout::LAYOUT;
 use libbpf_rs::{
     MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, TC_EGRESS, TC_INGRESS, TcHook,
     TcHookBuilder, Xdp, XdpFlags,
@@ -84,6 +85,7 @@ impl Loaded {
         std::fs::create_dir_all(plan.pins).map_err(|cause| {
             Error::system(format!("cannot make {}", plan.pins.display()), cause)
         })?;
+        refuse_other_layouts(plan.pins, plan.pinned)?;
         let refused = |cause: &libbpf_rs::Error| Error::Load {
             program: plan.name,
             cause: format!("{cause:#}: {}", last_warnings()),
@@ -113,7 +115,7 @@ impl Loaded {
                 map.set_max_entries(*entries).map_err(|cause| trouble(&cause))?;
             }
             if plan.pinned.contains(&name.as_str()) {
-                let path = plan.pins.join(&name);
+                let path = plan.pins.join(pin_name(&name));
                 if let Ok(there) = MapHandle::from_pinned_path(&path) {
                     let same = (there.key_size(), there.value_size(), there.map_type())
                         == (map.key_size(), map.value_size(), map.map_type());
@@ -246,10 +248,31 @@ pub(crate) fn index_of(interface: &str) -> Result<i32, Error> {
     i32::try_from(index).map_err(|_| Error::system(path, io::ErrorKind::InvalidData))
 }
 
+/// The file that a map is pinned as.
+fn pin_name(map: &str) -> String {
+    format!("{map}-{LAYOUT}")
+}
+
+/// Maps of another layout have connections that this program would misread, and that go on by the
+/// program that has them: they are no reason to begin with empty ones.
+fn refuse_other_layouts(pins: &Path, pinned: &[&str]) -> Result<(), Error> {
+    let unread = |cause| Error::system(format!("cannot read {}", pins.display()), cause);
+    for file in std::fs::read_dir(pins).map_err(unread)? {
+        let name = file.map_err(unread)?.file_name();
+        let name = name.to_string_lossy();
+        // Before layouts had numbers there was none.
+        let map = name.rsplit_once('-').map_or(&*name, |(map, _)| map);
+        if pinned.contains(&map) && name != pin_name(map) {
+            return Err(Error::OtherVersion(pins.to_owned()));
+        }
+    }
+    Ok(())
+}
+
 /// Removes what a program left in its folder of the bpffs.
 pub(crate) fn unpin(pins: &Path, maps: &[&str]) -> io::Result<()> {
     for map in maps {
-        match std::fs::remove_file(pins.join(map)) {
+        match std::fs::remove_file(pins.join(pin_name(map))) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
             _ => {}
         }
@@ -289,4 +312,62 @@ pub(crate) fn counts(map: &MapHandle) -> Vec<(&'static str, u64)> {
         (*name, values.iter().map(word).sum())
     };
     crate::COUNTS.iter().enumerate().map(sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Method: a folder with files of made-up names; reading names needs no bpffs.
+
+    use super::*;
+
+    const PINNED: &[&str] = &["flows", "owned_flows"];
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("baton-pins-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn touch(&self, name: &str) {
+            std::fs::write(self.0.join(name), "").unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _gone = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn maps_of_another_layout_are_refused_and_those_of_this_one_taken() {
+        let other = format!("flows-{}", LAYOUT + 1);
+        for (name, fits) in [
+            (pin_name("flows"), true),
+            (pin_name("owned_flows"), true),
+            ("of-somebody-else".to_owned(), true),
+            (other, false),
+            ("flows-0".to_owned(), false),
+            ("flows-next".to_owned(), false),
+            ("owned_flows".to_owned(), false),
+        ] {
+            let folder = Folder::new(&name);
+            folder.touch(&name);
+            let found = refuse_other_layouts(&folder.0, PINNED);
+            assert_eq!(found.is_ok(), fits, "{name}");
+            assert!(fits || matches!(found, Err(Error::OtherVersion(at)) if at == folder.0));
+        }
+    }
+
+    #[test]
+    fn what_was_pinned_is_removed_with_its_folder() {
+        let folder = Folder::new("removed");
+        PINNED.iter().for_each(|map| folder.touch(&pin_name(map)));
+        unpin(&folder.0, PINNED).unwrap();
+        assert!(!folder.0.exists());
+    }
 }
