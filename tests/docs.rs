@@ -137,7 +137,9 @@ fn configurations_in_documents_are_valid() {
     let mut tried = 0;
     for (path, text) in documents() {
         for block in fenced(&text, &["toml"]) {
-            let parsed = Config::parse(&path, &block, &|_| Some("00112233445566778899aabbccddeeff".to_owned()));
+            let parsed = Config::parse(&path, &block, &|_| {
+                Some("00112233445566778899aabbccddeeff".to_owned())
+            });
             assert!(parsed.is_ok(), "{path}: {:?}\n{block}", parsed.err());
             tried += 1;
         }

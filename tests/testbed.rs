@@ -1,7 +1,6 @@
 //! Method: `baton testbed` as a process, as root: what it says, how it ends, and what is there when
 //! it has ended. Where there cannot be a test bed, that is said past the capture of output.
 
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};

@@ -14,6 +14,10 @@ use std::time::Duration;
 /// its last words for that long (TIME-WAIT; 60 seconds on Linux).
 const ENDED: Duration = Duration::from_secs(60);
 
+/// The same while the table is more than half full: many short connections would otherwise leave no
+/// room for new ones. What a client repeats later is then answered by a reset, which it ignores.
+const ENDED_CROWDED: Duration = Duration::from_secs(5);
+
 /// How long a client that has said all it will ever say may be silent before it counts as gone. It
 /// acknowledges what it still gets; what it does when the reply has ended nobody here sees.
 const HALF_CLOSED: Duration = Duration::from_secs(2);
@@ -84,6 +88,9 @@ pub struct FlowView {
 #[derive(Default)]
 pub(crate) struct Walk {
     token: Option<u32>,
+    /// Connections seen in this round, and whether those of the round before filled half the table.
+    seen: usize,
+    is_crowded: bool,
     /// By slot: connections counted in this round, and what the books said at its beginning.
     counted: Vec<u64>,
     opened: Vec<u64>,
@@ -144,6 +151,7 @@ impl Front {
                 walk.counted = vec![0; SERVERS_MAX];
                 walk.opened = self.opened();
                 walk.in_use = SlotSet::default();
+                walk.seen = 0;
             }
             let batch = sys::lookup_batch::<FlowKey, Flow>(self.flows().as_fd(), walk.token, BATCH);
             let Ok((rows, token)) = batch else {
@@ -152,6 +160,7 @@ impl Front {
                 break;
             };
             swept.seen += rows.len();
+            walk.seen += rows.len();
             for (key, flow) in rows {
                 self.look(&mut walk, &mut swept, &key, &flow, now, idle);
             }
@@ -160,6 +169,7 @@ impl Front {
         }
         if swept.round {
             swept.corrected = self.correct(&mut walk);
+            walk.is_crowded = walk.seen > self.flows().max_entries() as usize / 2;
             swept.in_use = walk.in_use;
         }
         swept
@@ -175,7 +185,8 @@ impl Front {
         idle: Duration,
     ) {
         let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
-        if flow.state == FLOW_CLOSING && silence > ENDED.min(idle) {
+        let ended = if walk.is_crowded { ENDED_CROWDED } else { ENDED };
+        if flow.state == FLOW_CLOSING && silence > ended.min(idle) {
             self.take(key);
             swept.forgotten += 1;
         } else if flow.state != FLOW_CLOSING && silence > idle {
