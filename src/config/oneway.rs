@@ -13,6 +13,7 @@ use super::values::Values;
 use distributor::Delivery;
 use rules::Part;
 use std::fmt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -169,7 +170,10 @@ impl Builder<'_> {
             }
             (Some(word), None) => ("key", word),
             (None, Some(path)) => match self.secret_file(Path::new(&path)) {
-                Ok(word) => ("key_file", word),
+                Ok(word) => {
+                    self.warn_of_readers(table, &path);
+                    ("key_file", word)
+                }
                 Err(error) => {
                     let message = format!("cannot read {path}: {error}");
                     self.error(table.place("key_file"), message, "name a readable file");
@@ -192,6 +196,16 @@ impl Builder<'_> {
             self.error(table.place(name), "the key is not 16 bytes in hexadecimal", KEY_REMEDY);
         }
         key
+    }
+
+    /// Who has the key can move and reset every connection.
+    fn warn_of_readers(&mut self, table: &Values, path: &str) {
+        let file = self.directory.map(|directory| directory.join(path));
+        let mode = file.and_then(|file| file.metadata().ok()).map(|data| data.permissions().mode());
+        if mode.is_some_and(|mode| mode & 0o077 != 0) {
+            let message = format!("{path} is open to others than its owner");
+            self.warning(table.place("key_file"), message, format!("chmod 600 {path}"));
+        }
     }
 
     /// What does not go together with listeners that hand connections over.
@@ -352,33 +366,4 @@ pub(crate) fn agent(text: &str) -> Result<String, address::Refusal> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_its_digits_in_order_and_never_shown() {
-        let key = Key::parse(" 000102030405060708090A0b0c0d0e0f\n").unwrap();
-        assert_eq!(key.expose(), &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
-        assert_eq!(format!("{key:?}"), "(secret)");
-        for wrong in
-            ["", "00", "+00102030405060708090A0b0c0d0e0f", &"0".repeat(33), "g".repeat(32).as_str()]
-        {
-            assert_eq!(Key::parse(wrong), None, "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn every_key_of_a_relay_is_one() {
-        let known = |(section, name): &(&str, &str)| {
-            let section = super::super::keys::section(section).expect("it is a section");
-            section.keys.iter().any(|key| key.name == *name)
-        };
-        assert!(OF_THE_SWITCH.iter().chain(OF_A_RELAY).all(known));
-    }
-
-    #[test]
-    fn an_agent_has_a_port() {
-        assert_eq!(agent("10.0.0.1:7118").ok().as_deref(), Some("10.0.0.1:7118"));
-        assert!(agent("10.0.0.1").is_err() && agent("http://a:1").is_err());
-    }
-}
+mod tests;
