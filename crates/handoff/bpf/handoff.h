@@ -51,7 +51,8 @@ enum kind {
 #define OPT_AGENT 4	/* for the agent's relay, not for the server itself */
 
 /* The front-end's to a server's kernel and back: behind IPv4/IPv6 and UDP, before the client's
- * packet. All in network order. The keyed hash is over what precedes it, the client's addresses
+ * packet. In network order but for the keyed hash, which is the machine's own: front-ends and servers
+ * of a site have the same order of bytes. It is over what precedes it, the client's addresses
  * and the segment's sequence number. */
 struct envelope {
 	__u16 magic;

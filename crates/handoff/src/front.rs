@@ -282,8 +282,8 @@ impl Front {
         object::counts(self.loaded.map("counts"))
     }
 
-    /// Waits for `patience`, then hands over the decisions that the program repeated meanwhile: 16,384
-    /// fit. None come unless [`Limits::told`] was set.
+    /// Waits for `patience`, then hands over the decisions that the program repeated meanwhile:
+    /// 16,384 fit. None come unless [`Limits::told`] was set.
     ///
     /// # Errors
     /// The system's.

@@ -161,8 +161,8 @@ fn bodies_go_to_one_server_and_the_next_request_to_another() {
     });
 }
 
-/// A client may send more at once than the ten segments that are usual (RFC 6928): what comes behind
-/// the first segment while that is held must not be taken for nobody's.
+/// A client may send more at once than the ten segments that are usual (RFC 6928): what comes
+/// behind the first segment while that is held must not be taken for nobody's.
 #[test]
 fn a_large_first_flight_to_a_target_that_nobody_knows_arrives() {
     everywhere(|one_way, vip| {
