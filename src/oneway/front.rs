@@ -5,6 +5,7 @@ use super::fabric::{
     Swept, Verdict,
 };
 use crate::config::ready::{self, Network};
+use agent::host::{Host, System};
 use anyhow::{Context, Result, bail};
 use distributor::{Clock, Delivery, say};
 use handoff::{Front, Limits, Question, Site};
@@ -42,7 +43,7 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
         key: *settings.key.expose(),
         port: settings.port,
         routed: settings.network == Network::Routed,
-        mtu: settings.interfaces.iter().filter_map(|name| mtu(name)).min().unwrap_or(MTU_USUAL),
+        mtu: mtu(&settings.interfaces).unwrap_or(MTU_USUAL),
     };
     let lock = lock(&settings.pin)?;
     let limits = Limits { flows_max: settings.flows_max, memos_max: settings.memos_max, told };
@@ -77,10 +78,12 @@ fn lock(pin: &Path) -> Result<File> {
     }
 }
 
-/// Bytes of an IP packet on an interface.
-fn mtu(interface: &str) -> Option<u16> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu")).ok()?;
-    let bytes: u32 = text.trim().parse().ok()?;
+/// Bytes of the largest IP packet that all these interfaces take. By netlink: /sys may show those
+/// of another network namespace.
+fn mtu(interfaces: &[String]) -> Option<u16> {
+    let links = System.links().ok()?;
+    let ours = links.iter().filter(|link| interfaces.contains(&link.name));
+    let bytes = ours.map(|link| link.mtu_bytes).min()?;
     Some(u16::try_from(bytes).unwrap_or(u16::MAX))
 }
 

@@ -209,7 +209,7 @@ fn an_interface_that_is_missing_down_or_narrow_is_found() {
     finds(&host, Role::Server, "interface", Verdict::Fail, "eth0 is down");
     host.links[1].up = true;
     host.links[1].mtu_bytes = 1400;
-    finds(&host, Role::Server, "mtu", Verdict::Warn, "1348 in an envelope");
+    finds(&host, Role::Server, "mtu", Verdict::Warn, "1344 in an envelope");
     host.links[1].mtu_bytes = 1300;
     finds(&host, Role::Server, "mtu", Verdict::Fail, "1300");
     let other = Site { interfaces: vec!["eth9".parse().unwrap()], ..site(Role::Server) };
