@@ -22,8 +22,8 @@ const ENDED_CROWDED: Duration = Duration::from_secs(5);
 /// acknowledges what it still gets; what it does when the reply has ended nobody here sees.
 const HALF_CLOSED: Duration = Duration::from_secs(2);
 
-/// Rounds running in which a busy book has to be wrong by the same number: connections that move while
-/// the table is walked make it look wrong by one now and then.
+/// Rounds running in which a busy book has to be wrong by the same number: connections that move
+/// while the table is walked make it look wrong by one now and then.
 const DRIFT_ROUNDS: u32 = 8;
 
 /// Connections read from the table in one system call.
