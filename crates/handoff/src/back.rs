@@ -1,7 +1,8 @@
 //! The program of a server: loaded, attached, told which connections it may take over.
 
 use crate::front::code;
-use crate::layout::{self, FlowKey, Listener, ListenerKey, Owned, TagKey};
+use crate::layout::{self, FlowKey, Owned, TagKey};
+use crate::listeners;
 use crate::object::{self, Error, Loaded, Plan, Way};
 use crate::{Delivery, Site, now_ns, sys};
 use libbpf_rs::{MapCore, MapFlags};
@@ -108,27 +109,12 @@ impl Back {
         server_port: u16,
         agent_port: u16,
     ) -> Result<(), Error> {
-        let (map, key) = (self.loaded.map("listeners"), ListenerKey::new(vip));
-        let Some(delivery) = delivery else {
-            let _gone = map.delete(bytemuck::bytes_of(&key));
-            return Ok(());
-        };
-        let value = Listener {
-            delivery: code(delivery),
-            reserved: 0,
-            server_port: server_port.to_be_bytes(),
-            agent_port: agent_port.to_be_bytes(),
-            number: 0,
-        };
-        object::put(map, &key, &value)
+        listeners::set(&self.loaded, vip, delivery, server_port, agent_port)
     }
 
     /// The addresses whose connections are taken over.
     pub fn listening(&self) -> Vec<SocketAddr> {
-        let keys = self.loaded.map("listeners").keys();
-        keys.filter_map(|key| bytemuck::try_pod_read_unaligned::<ListenerKey>(&key).ok())
-            .map(|key| key.vip())
-            .collect()
+        listeners::all(&self.loaded)
     }
 
     /// Connections taken over and not given back, `count` at most.

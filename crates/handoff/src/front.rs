@@ -2,7 +2,8 @@
 
 use crate::flows::Walk;
 use crate::key::{derived, memo_key};
-use crate::layout::{self, FlowKey, Listener, ListenerKey, MemoKey, Server};
+use crate::layout::{self, FlowKey, MemoKey, Server};
+use crate::listeners;
 use crate::mapped::Books;
 use crate::object::{self, Error, Loaded, Plan, Way};
 use crate::{Delivery, Memo, Repeat, Repeated, Row, Site, State, sys, unmapped};
@@ -150,28 +151,12 @@ impl Front {
     /// # Errors
     /// The system's.
     pub fn listen(&self, vip: SocketAddr, delivery: Option<Delivery>) -> Result<(), Error> {
-        let (map, key) = (self.loaded.map("listeners"), ListenerKey::new(vip));
-        let Some(delivery) = delivery else {
-            let _gone = map.delete(bytemuck::bytes_of(&key));
-            return Ok(());
-        };
-        let port = vip.port().to_be_bytes();
-        let value = Listener {
-            delivery: code(delivery),
-            reserved: 0,
-            server_port: port,
-            agent_port: port,
-            number: 0,
-        };
-        object::put(map, &key, &value)
+        listeners::set(&self.loaded, vip, delivery, vip.port(), vip.port())
     }
 
     /// The addresses whose connections are taken.
     pub fn listening(&self) -> Vec<SocketAddr> {
-        let keys = self.loaded.map("listeners").keys();
-        keys.filter_map(|key| bytemuck::try_pod_read_unaligned::<ListenerKey>(&key).ok())
-            .map(|key| key.vip())
-            .collect()
+        listeners::all(&self.loaded)
     }
 
     /// Writes the row of a slot, or clears it together with its book.

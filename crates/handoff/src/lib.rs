@@ -16,6 +16,7 @@ mod flows;
 mod front;
 mod key;
 mod layout;
+mod listeners;
 mod mapped;
 mod object;
 mod question;
