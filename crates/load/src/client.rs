@@ -255,7 +255,7 @@ async fn receive(
     let site = shared.plan.trace.site(target);
     let result = match &shared.options.content {
         Some(content) => {
-            let check = |offset, bytes: &[u8]| content(site, &target.url, offset, bytes);
+            let check = |offset, bytes: &[u8]| content.holds(site, &target.url, offset, bytes);
             connection.receive(&mut reply, slot, &shared.wires, check).await
         }
         None => connection.receive(&mut reply, slot, &shared.wires, |_, _| true).await,

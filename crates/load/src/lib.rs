@@ -12,12 +12,16 @@ mod client;
 mod connection;
 mod failure;
 mod options;
+mod outcome;
 mod replay;
 mod reply;
 mod report;
+mod scenario;
 mod watch;
 
 pub use failure::{Cause, EXAMPLES_MAX, Failure};
 pub use options::{Content, Options};
+pub use outcome::{ClassOutcome, Outcome, Pace, Slice, Timing};
 pub use replay::replay;
 pub use report::Report;
+pub use scenario::{Arrivals, Manner, One, Scenario, Site, Users};

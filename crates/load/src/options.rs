@@ -2,14 +2,37 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Says whether `bytes` are what the target's body holds at `offset`: `(site, url, offset, bytes)`.
-pub type Content = Rc<dyn Fn(&str, &str, u64, &[u8]) -> bool>;
+/// What bodies must hold.
+#[derive(Clone)]
+pub struct Content(Arc<Holds>);
+
+/// Whether `bytes` are what the target's body holds at `offset`: `(site, url, offset, bytes)`.
+type Holds = dyn Fn(&str, &str, u64, &[u8]) -> bool + Send + Sync;
+
+impl Content {
+    /// Checked by `holds`, which says whether `bytes` are what the target's body holds at `offset`:
+    /// `(site, url, offset, bytes)`.
+    pub fn new(holds: impl Fn(&str, &str, u64, &[u8]) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(holds))
+    }
+
+    /// Whether `bytes` are right.
+    pub fn holds(&self, site: &str, url: &str, offset: u64, bytes: &[u8]) -> bool {
+        (self.0)(site, url, offset, bytes)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Content")
+    }
+}
 
 /// How a trace is to be played.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Who is asked.
     pub address: SocketAddr,
@@ -40,19 +63,5 @@ impl Options {
             verify_size: false,
             content: None,
         }
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("address", &self.address)
-            .field("sessions", &self.sessions)
-            .field("speed", &self.speed)
-            .field("pipelining", &self.pipelining)
-            .field("timeout", &self.timeout)
-            .field("verify_size", &self.verify_size)
-            .field("content", &self.content.is_some())
-            .finish()
     }
 }

@@ -3,10 +3,9 @@
 
 mod server;
 
-use load::{Cause, Options, Report, replay};
+use load::{Cause, Content, Options, Report, replay};
 use server::{Answer, Server, whole};
 use std::net::{SocketAddr, TcpListener};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -161,7 +160,7 @@ fn content_is_compared_at_its_offset() {
         assert!(site == "a.test" && url.starts_with('/'));
         b"hello"[offset as usize..].starts_with(bytes)
     };
-    let checked = Options { content: Some(Rc::new(content)), ..options(server.address) };
+    let checked = Options { content: Some(Content::new(content)), ..options(server.address) };
     assert_eq!(only(&play(page(4), checked), Cause::Content), 1);
 }
 
