@@ -138,6 +138,19 @@ pub const DESKSTAR_PAGE: Duration = Duration::from_micros(410);
 /// Random accesses of a database query. Chosen: CAP gives no service time for its back-ends.
 pub const QUERY_ACCESSES: u32 = 3;
 
+/// Finding and reading one such page. Derived.
+pub const QUERY_ACCESS: Duration = DESKSTAR_ACCESS.saturating_add(DESKSTAR_PAGE);
+
+/// CPU of a program that computes (CGI, PHP) beyond that of a file. Chosen: no paper gives it; the
+/// simulator's ClubWeb has the same, and a server of CAP's prototype answers 25 a second.
+pub const PROGRAM_CPU: Duration = Duration::from_millis(40);
+
+/// CPU of a program that leans on the disk. Chosen, as the simulator's ClubWeb.
+pub const PROGRAM_DISK_CPU: Duration = Duration::from_millis(2);
+
+/// The network card of a server: Fast Ethernet. Published (WWW10 2001; WWW 2003).
+pub const NETWORK_BITS_S: u64 = 100_000_000;
+
 /// CPU of a lightly dynamic answer beyond that of a file. Chosen: about two Apache requests.
 pub const LIGHT_CPU: Duration = Duration::from_millis(1);
 

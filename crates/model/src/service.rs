@@ -1,7 +1,7 @@
 //! What a request of each class asks of a server beyond sending its bytes.
 
-use crate::cost::{CIPHER_KIB, DESKSTAR_ACCESS, DESKSTAR_PAGE, LIGHT_CACHEABLE, LIGHT_CPU};
-use crate::cost::{QUERY_ACCESSES, RSA, times};
+use crate::cost::{CIPHER_KIB, LIGHT_CACHEABLE, LIGHT_CPU};
+use crate::cost::{PROGRAM_CPU, PROGRAM_DISK_CPU, QUERY_ACCESS, QUERY_ACCESSES, RSA, times};
 use core::time::Duration;
 use policy::{Class, Dice};
 
@@ -19,6 +19,9 @@ pub struct Service {
     pub reads: bool,
     /// The probability, drawn for each request, that the cache may give and keep the answer.
     pub cacheable: f64,
+    /// CPU once for a session, before its first answer. A node knows no sessions: whoever drives it
+    /// adds this to [`crate::Handling::before`] of the request that begins one.
+    pub handshake: Duration,
 }
 
 impl Service {
@@ -29,6 +32,7 @@ impl Service {
         disk: Duration::ZERO,
         reads: true,
         cacheable: 1.0,
+        handshake: Duration::ZERO,
     };
     /// A file that is filled in by a little computation, and mostly in vain cached.
     pub const LIGHT: Self = Self { cpu: LIGHT_CPU, cacheable: LIGHT_CACHEABLE, ..Self::STATIC };
@@ -43,6 +47,19 @@ impl Service {
         cpu_kib: CIPHER_KIB,
         ..Self::DISK
     };
+    /// A program that computes: the CPU-intensive CGI of CAP's prototype, ClubWeb's heavily dynamic
+    /// pages of the CPU-bound model.
+    pub const PROGRAM: Self =
+        Self { cpu: PROGRAM_CPU, reads: false, cacheable: 0.0, ..Self::STATIC };
+    /// A program that leans on the disk: ClubWeb's heavily dynamic pages of the disk-bound model.
+    pub const PROGRAM_DISK: Self = Self { cpu: PROGRAM_DISK_CPU, disk: QUERY, ..Self::PROGRAM };
+    /// A program that does both: the CPU+disk CGI of CAP's prototype.
+    pub const PROGRAM_BOTH: Self = Self { disk: QUERY, ..Self::PROGRAM };
+    /// A file over a secure connection: the key exchange once for the session, cipher and digest
+    /// for each answer.
+    pub const SECURE: Self = Self { cpu_kib: CIPHER_KIB, handshake: RSA, ..Self::STATIC };
+    /// A database query over a secure connection: the same, once for the session.
+    pub const SECURE_QUERY: Self = Self { cpu_kib: CIPHER_KIB, handshake: RSA, ..Self::DISK };
 
     /// CPU before the answer is sent, for an answer of `bytes`.
     pub fn compute(&self, bytes: u64) -> Duration {
@@ -56,9 +73,8 @@ impl Service {
 }
 
 /// The disk time of a query: [`QUERY_ACCESSES`] random pages.
-const QUERY: Duration = Duration::from_nanos(
-    QUERY_ACCESSES as u64 * (DESKSTAR_ACCESS.as_nanos() + DESKSTAR_PAGE.as_nanos()) as u64,
-);
+const QUERY: Duration =
+    Duration::from_nanos(QUERY_ACCESSES as u64 * QUERY_ACCESS.as_nanos() as u64);
 
 /// The demands of every class.
 #[derive(Clone, Debug, PartialEq)]

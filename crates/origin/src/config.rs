@@ -3,6 +3,7 @@
 use crate::Sizes;
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
+use model::{ROWS, Service};
 use policy::Class;
 
 /// What an origin is made of.
@@ -19,11 +20,13 @@ pub struct Config {
     pub time_scale: f64,
     /// How long answers are.
     pub sizes: Sizes,
+    /// The names of the services, by class; what they ask of the server is in
+    /// [`model::Config::services`]. See [`Config::offer`].
+    pub services: Vec<String>,
     /// A request whose path begins so is of that class; the first that fits counts, and without
     /// one the request is static.
     pub prefixes: Vec<(String, Class)>,
-    /// A request field that names the class, as the prefix `/name/` would, and comes before the
-    /// path. None by default: looking for it costs every request a little.
+    /// A request field that names the service, and comes before the path. None by default: looking for it costs every request a little.
     pub class_field: Option<String>,
     /// Seed of the draws for answers that are sometimes cacheable.
     pub seed: u64,
@@ -42,14 +45,25 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let prefix = |class: Class| (format!("/{}/", Class::NAMES[class.index()]), class);
+        let mut usual = Self::bare();
+        for row in ROWS {
+            usual.offer(row.name, row.service);
+        }
+        usual
+    }
+}
+
+impl Config {
+    /// An origin without services or prefixes: all is static.
+    fn bare() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             name: "origin".into(),
             model: model::Config::default(),
             time_scale: 1.0,
             sizes: Sizes::default(),
-            prefixes: (0..5).map(Class).map(prefix).collect(),
+            services: Vec::new(),
+            prefixes: Vec::new(),
             class_field: None,
             seed: 1,
             connections_max: 10_000,
@@ -62,13 +76,31 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Offers a service: changes the one of that name, or adds one with the prefix `/name/`. `None`
+    /// when there are [`Class::COUNT_MAX`] already.
+    pub fn offer(&mut self, name: &str, service: Service) -> Option<Class> {
+        let class = self.service(name).or_else(|| {
+            let number = u8::try_from(self.services.len()).ok();
+            let class = number.map(Class).filter(|class| class.index() < Class::COUNT_MAX)?;
+            self.services.push(name.to_owned());
+            self.prefixes.push((format!("/{name}/"), class));
+            Some(class)
+        })?;
+        self.model.services.set(class, service);
+        Some(class)
+    }
+
+    /// The class of the service called `name`.
+    pub fn service(&self, name: &str) -> Option<Class> {
+        let place = self.services.iter().position(|known| known == name)?;
+        u8::try_from(place).ok().map(Class)
+    }
+
     /// The class of a request: what its class field says, if that is a known name, else its path.
     pub fn class(&self, named: Option<&str>, path: &str) -> Class {
-        let prefix_name = |prefix: &str| prefix.trim_matches('/') == named.unwrap_or("/");
-        let mut by_name = self.prefixes.iter().filter(|(prefix, _)| prefix_name(prefix));
         let mut by_path = self.prefixes.iter().filter(|(prefix, _)| path.starts_with(prefix));
-        let found = named.and_then(|_| by_name.next()).or_else(|| by_path.next());
-        found.map_or(Class::STATIC, |(_, class)| *class)
+        let named = named.and_then(|name| self.service(name));
+        named.or_else(|| by_path.next().map(|(_, class)| *class)).unwrap_or(Class::STATIC)
     }
 }
 
@@ -85,5 +117,18 @@ mod tests {
         assert_eq!(config.class(None, "/light/x"), Class::LIGHT);
         assert_eq!(config.class(None, "/lightning"), Class::STATIC);
         assert_eq!(config.class(Some(""), "/"), Class::STATIC);
+    }
+
+    #[test]
+    fn a_service_is_changed_by_its_name_and_a_new_one_gets_a_prefix_until_there_are_too_many() {
+        let mut config = Config::default();
+        assert_eq!(config.offer("cpu", Service::LIGHT), Some(Class::CPU));
+        assert_eq!(config.model.services.of(Class::CPU), Service::LIGHT);
+        let report = config.offer("report", Service::PROGRAM).unwrap();
+        assert_eq!(config.class(None, "/report/x"), report);
+        assert_eq!(config.model.services.of(report), Service::PROGRAM);
+        let rest = Class::COUNT_MAX - config.services.len();
+        let offered = (0..).map_while(|i| config.offer(&format!("s{i}"), Service::STATIC)).count();
+        assert_eq!(offered, rest);
     }
 }

@@ -138,6 +138,8 @@ pub(crate) struct Conn {
     /// Whether it is watched for reading, and for writing too.
     pub(crate) watched: bool,
     pub(crate) watched_out: bool,
+    /// Whether it has paid for the key exchange of a secure session.
+    pub(crate) secured: bool,
     /// Real time of the last progress, to the second.
     pub(crate) progress: Instant,
 }
@@ -154,6 +156,7 @@ impl Conn {
             readable: true,
             watched: false,
             watched_out: false,
+            secured: false,
             progress: now,
         }
     }

@@ -185,7 +185,11 @@ impl Origin {
         }
         let head_only = request.method == Method::Head;
         let ask = Ask { tag: tag.0, target, bytes, class, head_only };
-        let source = self.timed.admit(self.now, ask);
+        // A session is a connection here: its first secure answer pays for the key exchange.
+        let handshake = self.config.model.services.of(class).handshake;
+        let greets = handshake > Duration::ZERO && !core::mem::replace(&mut conn.secured, true);
+        let handshake = if greets { handshake } else { Duration::ZERO };
+        let source = self.timed.admit(self.now, ask, handshake);
         let chunked = chunked && request.version == Version::Http11;
         let keep_alive = request.keep_alive && self.drain_until.is_none();
         let head = Head {

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::table::Tag;
 use core::time::Duration;
-use model::{Agenda, Ask, Calendar, Node, Part, Source, Wake};
+use model::{Agenda, Ask, Calendar, Handling, Node, Part, Source, Wake};
 use policy::{Dice, Instant};
 
 /// Work that the model's CPU may have queued, beyond which connections are free. A storm of
@@ -76,9 +76,12 @@ impl Timed {
         }
     }
 
-    pub(crate) fn admit(&mut self, real: Instant, ask: Ask) -> Source {
+    /// Takes in a request, for which the CPU has a key exchange to do first or none.
+    pub(crate) fn admit(&mut self, real: Instant, ask: Ask, handshake: Duration) -> Source {
         let now = self.clock.model(real);
-        let source = self.node.admit(now, ask, &mut self.dice, &mut self.agenda);
+        let plainly = self.node.plainly();
+        let handling = Handling { before: plainly.before.saturating_add(handshake), ..plainly };
+        let source = self.node.admit_as(now, ask, handling, &mut self.dice, &mut self.agenda);
         self.enter();
         source
     }

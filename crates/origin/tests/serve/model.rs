@@ -138,12 +138,29 @@ fn the_classes_cost_what_their_services_say() {
     };
     let (static_cpu, static_disk) = spent("/bytes/1024");
     let (light_cpu, light_disk) = spent("/light/bytes/1024");
-    let (secure_cpu, _) = spent("/cpu/bytes/1024");
-    let (query_cpu, query_disk) = spent("/disk/bytes/1024");
+    let (program_cpu, program_disk) = spent("/cpu/bytes/1024");
+    let (reads_cpu, reads_disk) = spent("/disk/bytes/1024");
     let (both_cpu, both_disk) = spent("/cpu+disk/bytes/1024");
+    let (query_cpu, query_disk) = spent("/query/bytes/1024");
     assert!((static_disk - 28.41).abs() < 0.01 && (light_disk - 28.41).abs() < 0.01);
     assert!((light_cpu - static_cpu - 1.0).abs() < 0.01, "{light_cpu} {static_cpu}");
-    assert!((secure_cpu - static_cpu - 6.85).abs() < 0.01, "{secure_cpu} {static_cpu}");
+    assert!((program_cpu - static_cpu - 40.0).abs() < 0.01 && program_disk == 0.0);
+    assert!((reads_cpu - static_cpu - 2.0).abs() < 0.01 && (reads_disk - 40.89).abs() < 0.01);
+    assert!((both_cpu - static_cpu - 40.0).abs() < 0.01 && (both_disk - 40.89).abs() < 0.01);
     assert!((query_cpu - static_cpu - 1.0).abs() < 0.01 && (query_disk - 40.89).abs() < 0.01);
-    assert!((both_cpu - static_cpu - 7.85).abs() < 0.01 && (both_disk - 40.89).abs() < 0.01);
+    // RSA once a connection, then 0.2 ms for each KB.
+    let (first_cpu, first_disk) = spent("/secure/bytes/1024");
+    let (next_cpu, _) = spent("/secure/bytes/1024");
+    let (secure_query_cpu, secure_query_disk) = spent("/secure+query/bytes/1024");
+    assert!((first_cpu - static_cpu - 6.85).abs() < 0.01 && (first_disk - 28.41).abs() < 0.01);
+    assert!((next_cpu - static_cpu - 0.2).abs() < 0.01, "{next_cpu} {static_cpu}");
+    assert!((secure_query_cpu - query_cpu - 0.2).abs() < 0.01, "{secure_query_cpu}");
+    assert!((secure_query_disk - query_disk).abs() < 0.01, "{secure_query_disk}");
+    let mut other = origin.client();
+    let busy_ms = || origin.status()["cpu"]["busy_seconds"].as_f64().unwrap() * 1e3;
+    other.get("/bytes/0");
+    let (before, _) = (busy_ms(), other.get("/secure/bytes/1024"));
+    // The looks at the status are connections of their own, each 2 * 0.278 ms.
+    let fresh = busy_ms() - before - static_cpu;
+    assert!((6.85..6.85 + 2.0).contains(&fresh), "another connection pays again: {fresh}");
 }
