@@ -71,15 +71,27 @@ impl Back {
     /// No such interface, or the system's.
     pub fn attach(&self, interface: &str) -> Result<(), Error> {
         self.loaded.attach("back_ingress", interface, Way::In)?;
+        if self.moves() {
+            return self.loaded.attach("back_egress", interface, Way::Out);
+        }
+        object::detach_from(interface, Way::Out)
+    }
+
+    /// Whether the programs of this very process are attached to an interface now: not if somebody
+    /// took them off, or others have their place. A few questions to the kernel.
+    pub fn is_attached(&self, interface: &str) -> bool {
+        self.loaded.is_attached("back_ingress", interface, Way::In)
+            && (!self.moves() || self.loaded.is_attached("back_egress", interface, Way::Out))
+    }
+
+    /// Whether any connection that is taken over may move on.
+    fn moves(&self) -> bool {
         let map = self.loaded.map("listeners");
         let moving = |key: Vec<u8>| {
             let value = map.lookup(&key, MapFlags::ANY).ok().flatten();
             value.is_some_and(|bytes| bytes.first() == Some(&code(Delivery::Multi)))
         };
-        if map.keys().any(moving) {
-            return self.loaded.attach("back_egress", interface, Way::Out);
-        }
-        object::detach_from(interface, Way::Out)
+        map.keys().any(moving)
     }
 
     /// Takes the programs off and forgets all: connections that were taken over go on until their

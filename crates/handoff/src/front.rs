@@ -9,6 +9,7 @@ use crate::object::{self, Error, Loaded, Plan, Way};
 use crate::{Delivery, Memo, Repeat, Repeated, Row, Site, State, sys, unmapped};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
 use rustix::event::Timespec;
+use rustix::io::Errno;
 use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -71,8 +72,10 @@ impl Front {
     /// # Errors
     /// [`Error`], each with its remedy.
     pub fn open(site: &Site, limits: &Limits, pins: &Path) -> Result<Self, Error> {
-        let tap = sys::tap(TAP)
-            .map_err(|cause| Error::system(format!("cannot make the interface {TAP}"), cause))?;
+        let tap = sys::tap(TAP).map_err(|cause| match cause {
+            Errno::BUSY => Error::TapTaken,
+            cause => Error::system(format!("cannot make the interface {TAP}"), cause),
+        })?;
         // Nobody shall talk on it by himself; where there is no IPv6 there is nothing to turn off.
         let _quiet = std::fs::write(format!("/proc/sys/net/ipv6/conf/{TAP}/disable_ipv6"), "1");
         let secret = derived(&site.key, b"cookie");

@@ -117,9 +117,25 @@ pub(crate) fn derived(secret: &[u8; 16], purpose: &[u8]) -> [u8; 16] {
     bytes
 }
 
+/// What tells whether two hosts have the same key, and nothing of the key itself: its keyed hash of
+/// a fixed text, in hexadecimal.
+pub fn key_check(key: &[u8; 16]) -> String {
+    derived(key, b"the same key?").iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_tells_keys_apart_and_says_nothing_that_is_used_elsewhere() {
+        let (one, other) = (key_check(&[7; 16]), key_check(&[8; 16]));
+        assert_eq!((one.len(), &one), (32, &key_check(&[7; 16])));
+        assert_ne!(one, other);
+        for spent in [[7; 16], derived(&[7; 16], b"cookie")] {
+            assert_ne!(u128::from_str_radix(&one, 16).unwrap(), u128::from_be_bytes(spent));
+        }
+    }
 
     #[test]
     fn a_host_is_known_in_any_spelling_and_a_path_in_its_own() {

@@ -6,7 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 /// The number of this layout, in the names that maps are pinned by: a program takes over those of
 /// its own alone. To be raised with every change of a struct that is in a map that outlives the
 /// process, also where its size stays; the test below says when.
-pub(crate) const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 1;
+
+/// `ENVELOPE_VERSION`: a program opens envelopes of its own alone.
+pub const ENVELOPE: u8 = 1;
 
 pub(crate) const SERVERS_MAX: usize = 256;
 pub(crate) const WHEELS_MAX: usize = 64;
@@ -324,6 +327,12 @@ mod tests {
         assert!(found.contains("flow { __u64 seen_ns; ") && !found.contains("mac_high"), "{found}");
         let now = (LAYOUT, hash(&found));
         assert_eq!(now, STRUCTS, "raise LAYOUT, then set STRUCTS to ({}, {:#x})", now.0, now.1);
+    }
+
+    #[test]
+    fn the_version_of_envelopes_is_that_of_the_header() {
+        let line = format!("#define ENVELOPE_VERSION {ENVELOPE}");
+        assert!(include_str!("../bpf/handoff.h").lines().any(|one| one == line), "{line}");
     }
 
     #[test]

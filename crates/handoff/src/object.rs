@@ -32,6 +32,13 @@ pub enum Error {
          remove the folder", .0.display()
     )]
     OtherVersion(PathBuf),
+    /// Somebody has the interface of held segments.
+    #[error(
+        "another switch has the interface {} in this network namespace, where there can be one: end \
+         it, or run this one in a network namespace of its own",
+        crate::TAP
+    )]
+    TapTaken,
     /// There is no such interface.
     #[error("there is no network interface {0}: `ip link` lists them")]
     NoInterface(String),
@@ -172,6 +179,15 @@ impl Loaded {
         let _there = hook.create();
         hook.attach().map_err(trouble)?;
         Ok(())
+    }
+
+    /// Whether this very program is in its place at an interface.
+    pub(crate) fn is_attached(&self, program: &str, interface: &str, way: Way) -> bool {
+        let program = self.program(program);
+        let ours = libbpf_rs::Program::id_from_fd(program.as_fd()).ok();
+        let Ok(index) = index_of(interface) else { return false };
+        let there = hook(program.as_fd(), index, way).query().ok();
+        there.is_some() && there == ours
     }
 }
 

@@ -251,15 +251,25 @@ pub(crate) fn bytes_unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// Tries a program on a packet: `BPF_PROG_TEST_RUN`. Says what the program returned and how many
-/// bytes of `out` are the packet afterwards; `context`, which may be empty, is changed in place.
+/// What the kernel says of a trial.
+pub(crate) struct TestRun {
+    /// What the program returned.
+    pub(crate) verdict: u32,
+    /// Bytes of the packet afterwards.
+    pub(crate) bytes: usize,
+    /// Nanoseconds that the program ran.
+    pub(crate) run_ns: u32,
+}
+
+/// Tries a program on a packet: `BPF_PROG_TEST_RUN`. The packet afterwards is in `out`; `context`,
+/// which may be empty, is changed in place.
 pub(crate) fn test_run(
     program: BorrowedFd<'_>,
     context: &mut [u8],
     frame: &[u8],
     out: &mut [u8],
     flags: u32,
-) -> io::Result<(u32, usize)> {
+) -> io::Result<TestRun> {
     use std::os::fd::AsRawFd;
     let bytes = |slice: &[u8]| u32::try_from(slice.len()).map_err(|_| io::Errno::MSGSIZE);
     let mut options = libbpf_sys::bpf_test_run_opts {
@@ -284,5 +294,9 @@ pub(crate) fn test_run(
     if result < 0 {
         return Err(io::Errno::from_raw_os_error(-result));
     }
-    Ok((options.retval, options.data_size_out as usize))
+    Ok(TestRun {
+        verdict: options.retval,
+        bytes: options.data_size_out as usize,
+        run_ns: options.duration,
+    })
 }

@@ -46,7 +46,7 @@ impl<'a> Trial<'a> {
 
 /// What a program did with a packet.
 #[doc(hidden)]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Tried {
     /// `TC_ACT_*`, or `XDP_*` of the driver's program.
     pub verdict: i32,
@@ -54,6 +54,9 @@ pub struct Tried {
     pub frame: Vec<u8>,
     /// Its mark afterwards.
     pub mark: u32,
+    /// How long the program ran by the kernel's clock, nanoseconds. The clock's own reading, some
+    /// 20 ns, is in it.
+    pub run_ns: u32,
 }
 
 /// Runs a program on a frame; without `context` in none.
@@ -63,13 +66,13 @@ fn attempt(
     frame: &[u8],
     context: &mut [u8],
     flags: u32,
-) -> Result<(i32, Vec<u8>), Error> {
+) -> Result<Tried, Error> {
     let mut after = vec![0; frame.len() + GROWTH];
-    let (verdict, bytes) =
-        sys::test_run(loaded.program(program).as_fd(), context, frame, &mut after, flags)
-            .map_err(|cause| Error::system(format!("no trial of {program}"), cause))?;
-    after.truncate(bytes);
-    Ok((verdict.cast_signed(), after))
+    let run = sys::test_run(loaded.program(program).as_fd(), context, frame, &mut after, flags)
+        .map_err(|cause| Error::system(format!("no trial of {program}"), cause))?;
+    after.truncate(run.bytes);
+    let verdict = run.verdict.cast_signed();
+    Ok(Tried { verdict, frame: after, mark: 0, run_ns: run.run_ns })
 }
 
 fn attempt_at_tc(loaded: &Loaded, program: &str, trial: &Trial<'_>) -> Result<Tried, Error> {
@@ -79,9 +82,9 @@ fn attempt_at_tc(loaded: &Loaded, program: &str, trial: &Trial<'_>) -> Result<Tr
         context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let flags = if trial.summed { SUMMED } else { 0 };
-    let (verdict, frame) = attempt(loaded, program, trial.frame, &mut context, flags)?;
+    let tried = attempt(loaded, program, trial.frame, &mut context, flags)?;
     let mark = context[MARK_AT..MARK_AT + 4].try_into().expect("four bytes were cut");
-    Ok(Tried { verdict, frame, mark: u32::from_ne_bytes(mark) })
+    Ok(Tried { mark: u32::from_ne_bytes(mark), ..tried })
 }
 
 impl Front {
@@ -100,8 +103,7 @@ impl Front {
     /// The kernel refuses the frame.
     #[doc(hidden)]
     pub fn try_early(&self, frame: &[u8]) -> Result<Tried, Error> {
-        let (verdict, frame) = attempt(&self.loaded, "front_early", frame, &mut [], 0)?;
-        Ok(Tried { verdict, frame, mark: 0 })
+        attempt(&self.loaded, "front_early", frame, &mut [], 0)
     }
 }
 
