@@ -82,7 +82,7 @@ fn stands_in_the_way(row: &Row) -> bool {
 }
 
 /// Says what is not as it should be.
-fn complain(rows: &[Row]) {
+pub(super) fn complain(rows: &[Row]) {
     let words = Words { colour: crate::exit::colour(&std::io::stderr()) };
     for row in rows.iter().filter(|row| row.finding.verdict >= Verdict::Warn) {
         say(words.row(row).trim_end());
@@ -102,6 +102,7 @@ fn answer(
         served: plan.served,
         vips: plan.vips.iter().map(|(vip, _)| *vip).collect(),
         period: PERIOD,
+        watched: (!args.report_only).then(|| plan.watched()),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -45,7 +45,7 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
         routed: settings.network == Network::Routed,
         mtu: mtu(&settings.interfaces).unwrap_or(MTU_USUAL),
     };
-    let lock = lock(&settings.pin)?;
+    let lock = lock(&settings.pin, "switch", "pin in [oneway]")?;
     let limits = Limits { flows_max: settings.flows_max, memos_max: settings.memos_max, told };
     let front = Front::open(&site, &limits, &settings.pin)
         .context("one-way delivery cannot begin (`baton doctor` says what this machine lacks)")?;
@@ -61,17 +61,18 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
     Ok(Arc::new(Programs { front, zero_ns, deliveries: Mutex::default(), _lock: lock }))
 }
 
-/// Takes the folder of the pinned tables for this process: two that answer for the same tables
-/// would take each other's questions and correct each other's books.
-fn lock(pin: &Path) -> Result<File> {
-    let doing = || format!("cannot use the folder {} of [oneway] pin", pin.display());
+/// Takes the folder of pinned tables for this process, a `switch` or an `agent`: two that look after
+/// the same tables would take each other's questions and correct each other's books. `by` says what
+/// gives another folder.
+pub(crate) fn lock(pin: &Path, who: &str, by: &str) -> Result<File> {
+    let doing = || format!("cannot use the folder {} of pinned tables", pin.display());
     std::fs::create_dir_all(pin).with_context(doing)?;
     let folder = File::open(pin).with_context(doing)?;
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(folder),
         Err(Errno::WOULDBLOCK) => bail!(
-            "another switch uses the tables in {}; end it, or give this one a folder of its own \
-             with pin in [oneway]",
+            "another {who} uses the tables in {}; end it, or give this one a folder of its own \
+             with {by}",
             pin.display()
         ),
         Err(error) => Err(error).with_context(doing),

@@ -27,6 +27,8 @@ mod view;
 pub use fabric::Fabric;
 pub use reason::Local;
 #[cfg(feature = "oneway")]
+pub(crate) use front::lock;
+#[cfg(feature = "oneway")]
 pub(crate) use roster::name_hash;
 
 use crate::config::ready::{self, Config, Delivery};

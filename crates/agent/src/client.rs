@@ -37,7 +37,14 @@ pub enum Fault {
     Garbled(String),
 }
 
-/// Asks the agent at `address` (`host:port`) for its load.
+/// Where an agent is connected to: `host:port` of an address that may have the beginning of a path
+/// behind it, as `host:port/.origin`.
+pub fn authority(address: &str) -> &str {
+    address.split_once('/').map_or(address, |(authority, _)| authority)
+}
+
+/// Asks the agent at `address` for its load: GET /load, below the path that the address has, if it
+/// has one.
 ///
 /// # Errors
 /// The [`Fault`], after `time_max` at the latest.
@@ -73,8 +80,10 @@ async fn fetch<T: DeserializeOwned>(
 }
 
 async fn converse(address: &str, path: &str) -> Result<Vec<u8>, Fault> {
-    let mut stream = TcpStream::connect(address).await.map_err(Fault::Unreachable)?;
-    let question = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nAccept: */*\r\n\r\n");
+    let host = authority(address);
+    let prefix = address[host.len()..].trim_end_matches('/');
+    let mut stream = TcpStream::connect(host).await.map_err(Fault::Unreachable)?;
+    let question = format!("GET {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAccept: */*\r\n\r\n");
     stream.write_all(question.as_bytes()).await.map_err(Fault::Lost)?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).await.map_err(Fault::Lost)?;

@@ -14,6 +14,7 @@ pub use finding::{Finding, Setting, Unread, Verdict};
 pub use interfaces::{ENVELOPE_V4_BYTES, ENVELOPE_V6_BYTES};
 
 use crate::host::{Host, LinkName};
+use crate::report::Fault;
 use serde::Serialize;
 use std::net::IpAddr;
 
@@ -81,6 +82,9 @@ pub struct Check {
     /// Whether it fails until somebody changes the host. What the served program does, starting,
     /// being busy, passes by itself, and keeps no agent from starting.
     pub lasting: bool,
+    /// Whether an agent looks again while it runs: what can change under it, makes clients wait in
+    /// vain, and costs microseconds to read.
+    pub again: bool,
     look: Look,
 }
 
@@ -96,7 +100,11 @@ const fn check(
     about: &'static str,
     look: Look,
 ) -> Check {
-    Check { name, about, roles, lasting: true, look }
+    Check { name, about, roles, lasting: true, again: false, look }
+}
+
+const fn again(check: Check) -> Check {
+    Check { again: true, ..check }
 }
 
 const fn passing(check: Check) -> Check {
@@ -120,14 +128,14 @@ pub const CHECKS: &[Check] = &[
         kernel::jit),
     check("memlock", BOTH, "tables in kernel memory are not held against a limit for user memory",
         kernel::memlock),
-    check("syncookies", BOTH, "without them the kernel resets each connection that is handed over",
-        tcp::syncookies),
-    check("timestamps", BOTH, "clients that use them are refused where they are off",
-        tcp::timestamps),
-    check("sack", BOTH, "clients that use it are refused where it is off",
-        tcp::sack),
-    check("window-scaling", BOTH, "clients that use it are refused where it is off",
-        tcp::window_scaling),
+    again(check("syncookies", BOTH, "without them the kernel resets what is handed over",
+        tcp::syncookies)),
+    again(check("timestamps", BOTH, "clients that use them are refused where they are off",
+        tcp::timestamps)),
+    again(check("sack", BOTH, "clients that use it are refused where it is off",
+        tcp::sack)),
+    again(check("window-scaling", BOTH, "clients that use it are refused where it is off",
+        tcp::window_scaling)),
     check("rfc1337", SERVER, "off, or a client that comes back finds a dead socket in its way",
         tcp::rfc1337),
     check("receive-window", SERVER, "clients were told a window scale of 7: 8 MiB at most",
@@ -136,22 +144,22 @@ pub const CHECKS: &[Check] = &[
         tcp::congestion_control),
     check("conntrack", SERVER, "a firewall must take connections of which it saw no SYN",
         tcp::conntrack),
-    check("mptcp", BOTH, "the kernel makes no socket for a listener that speaks MPTCP",
-        sockets::mptcp),
-    passing(check("listener", SERVER, "somebody takes the connections that are handed over",
-        sockets::listener)),
+    again(check("mptcp", BOTH, "the kernel makes no socket for a listener that speaks MPTCP",
+        sockets::mptcp)),
+    again(passing(check("listener", SERVER, "somebody takes the connections that are handed over",
+        sockets::listener))),
     passing(check("accept-queue", SERVER, "where it is full, handed-over connections are dropped",
         sockets::accept_queue)),
     check("somaxconn", SERVER, "the longest queue a listener may ask for",
         sockets::somaxconn),
-    check("interface", BOTH, "the interfaces exist and are up",
-        interfaces::present),
+    again(check("interface", BOTH, "the interfaces exist and are up",
+        interfaces::present)),
     check("mtu", BOTH, "a segment fits into a packet with its envelope",
         interfaces::mtu),
-    check("rp-filter", BOTH, "packets are not thrown away for the way that replies to them take",
-        interfaces::rp_filter),
-    check("vip", SERVER, "the clients' address is this host's too, for itself alone",
-        interfaces::vip_server),
+    again(check("rp-filter", BOTH, "packets are not thrown away for the way that replies take",
+        interfaces::rp_filter)),
+    again(check("vip", SERVER, "the clients' address is this host's too, for itself alone",
+        interfaces::vip_server)),
     check("vip-answered", FRONT, "the clients' address leads here",
         interfaces::vip_front),
     check("arp-ignore", SERVER, "the server does not answer ARP for the clients' address",
@@ -180,14 +188,33 @@ pub struct Row {
 /// Makes every check that concerns this host.
 pub fn examine(site: &Site, host: &dyn Host) -> Vec<Row> {
     let wanted = CHECKS.iter().filter(|check| site.wants(check.roles));
-    let row = |check: &Check| Row {
-        name: check.name,
-        about: check.about,
-        roles: check.roles,
-        lasting: check.lasting,
-        finding: (check.look)(site, host).unwrap_or_else(Finding::from),
-    };
-    wanted.map(row).collect()
+    wanted.map(|check| check.row(site, host)).collect()
+}
+
+/// Makes the checks that are worth making again and again, and returns what is wrong.
+pub fn look_again(site: &Site, host: &dyn Host) -> Vec<Fault> {
+    let wanted = CHECKS.iter().filter(|check| check.again && site.wants(check.roles));
+    let rows = wanted.map(|check| check.row(site, host));
+    let bad = rows.filter(|row| matches!(row.finding.verdict, Verdict::Warn | Verdict::Fail));
+    bad.map(|row| Fault {
+        check: row.name.to_owned(),
+        stops: row.finding.verdict == Verdict::Fail,
+        evidence: row.finding.evidence,
+        remedy: row.finding.remedy.unwrap_or_default(),
+    })
+    .collect()
+}
+
+impl Check {
+    fn row(&self, site: &Site, host: &dyn Host) -> Row {
+        Row {
+            name: self.name,
+            about: self.about,
+            roles: self.roles,
+            lasting: self.lasting,
+            finding: (self.look)(site, host).unwrap_or_else(Finding::from),
+        }
+    }
 }
 
 /// The worst of what was found: [`Verdict::Fail`] before [`Verdict::Unknown`] before the rest.

@@ -17,7 +17,7 @@ pub mod sample;
 mod sampler;
 mod serve;
 
-pub use report::{Flow, FlowsPage, Forwarding, LoadReport, Peer};
+pub use report::{Fault, Flow, FlowsPage, Forwarding, LoadReport, Peer, TakesOver};
 pub use serve::Agent;
 
 use std::io;
@@ -35,6 +35,8 @@ pub struct Settings {
     pub vips: Vec<SocketAddr>,
     /// Time between readings.
     pub period: Duration,
+    /// What the doctor looks at again while the agent runs; `None`: nothing.
+    pub watched: Option<doctor::Site>,
 }
 
 impl Settings {
@@ -56,6 +58,12 @@ pub trait Kernel: Send + Sync {
     /// # Errors
     /// The system's.
     fn counters(&self) -> io::Result<Vec<(String, u64)>>;
+
+    /// What it takes over, and whether it is in its place now: asked with every reading, so quick.
+    /// `None`: there is no program.
+    fn takes_over(&self) -> Option<TakesOver> {
+        None
+    }
 }
 
 /// The relay that serves connections for which the front-end chooses a server at each request, as

@@ -30,6 +30,8 @@ impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let report = &self.0;
         let load_1m = report.load_average.map(|means| means[0]);
+        let attached = report.takes_over.as_ref();
+        let attached = attached.map(|one| f64::from(u8::from(one.attached)));
         let gauges = [
             ("cpu_busy_ratio", "Share of the processors' time that was busy", report.cpu_busy),
             ("disk_busy_ratio", "Share of time that the busiest disk was busy", report.disk_busy),
@@ -40,6 +42,8 @@ impl Collector for Page {
             ("connections", "Established connections", report.established.map(f64::from)),
             ("healthy", "1 when the server accepts", Some(f64::from(u8::from(report.healthy)))),
             ("unread", "Readings that failed the last time", Some(report.unread.len() as f64)),
+            ("attached", "1 when the program in the kernel is in its place", attached),
+            ("faults", "What the doctor finds wrong", Some(report.faults.len() as f64)),
         ];
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };

@@ -40,11 +40,50 @@ pub struct LoadReport {
     pub health: String,
     /// What the program in the kernel has counted, by name.
     pub kernel: BTreeMap<String, u64>,
+    /// What the program in the kernel takes over, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takes_over: Option<TakesOver>,
+    /// What stands in the way of connections that are handed over here, as the doctor last saw it.
+    pub faults: Vec<Fault>,
     /// What the relay beside the server did, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
     /// What could not be read, and why.
     pub unread: Vec<String>,
+}
+
+/// What the program on a server takes over: what a front-end has to have in common with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TakesOver {
+    /// A keyed hash of a fixed text: the same where the key is. It says nothing of the key.
+    pub key_check: String,
+    /// Version of the envelopes that it opens.
+    pub envelope: u8,
+    /// UDP port that it takes them from.
+    pub port: u16,
+    /// The number of its tables' layout.
+    pub layout: u32,
+    /// The addresses whose connections it takes over.
+    pub vips: Vec<SocketAddr>,
+    /// Whether it is attached to every one of its interfaces now.
+    pub attached: bool,
+    /// The interfaces that it is not attached to.
+    pub detached_from: Vec<String>,
+}
+
+/// What the doctor found wrong while the agent runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fault {
+    /// The check's name.
+    pub check: String,
+    /// Whether connections cannot be handed over here; otherwise it works, but not for everybody.
+    pub stops: bool,
+    /// What was read, and where.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
 }
 
 /// What the relay beside a server did since it began: back-end forwarding.

@@ -1,5 +1,6 @@
 //! The thread that samples: reads, works out rates, probes the server, and keeps the last report.
 
+use crate::doctor::look_again;
 use crate::host::Host;
 use crate::report::LoadReport;
 use crate::sample::{Reading, between, read};
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 /// How long a server has to accept the probe: it is on this very host.
 const PROBE_MAX: Duration = Duration::from_millis(500);
+/// Readings between two looks of the doctor.
+const LOOK_EVERY: u64 = 5;
 
 /// Samples until it is dropped.
 pub(crate) struct Sampler {
@@ -31,13 +34,24 @@ impl Sampler {
     ) -> io::Result<Self> {
         let settings = settings.clone();
         let (stop, stopped) = channel::<()>();
-        let (mut before, first) = sample(&settings, &Reading::default(), &*host, &*kernel);
+        let (mut before, mut first) = sample(&settings, &Reading::default(), &*host, &*kernel);
+        let look = |settings: &Settings, host: &dyn Host| {
+            settings.watched.as_ref().map_or_else(Vec::new, |site| look_again(site, host))
+        };
+        let mut faults = look(&settings, &*host);
+        first.faults.clone_from(&faults);
         let last = Arc::new(Mutex::new(first));
         let kept = last.clone();
+        let mut readings = 0u64;
         let thread = thread::Builder::new().name("agent-sampler".to_owned()).spawn(move || {
             while stopped.recv_timeout(settings.period) == Err(RecvTimeoutError::Timeout) {
-                let (reading, report) = sample(&settings, &before, &*host, &*kernel);
+                let (reading, mut report) = sample(&settings, &before, &*host, &*kernel);
                 before = reading;
+                readings += 1;
+                if readings.is_multiple_of(LOOK_EVERY) {
+                    faults = look(&settings, &*host);
+                }
+                report.faults.clone_from(&faults);
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) = report;
             }
         })?;
@@ -78,5 +92,6 @@ fn sample(
         Ok(counters) => report.kernel = counters.into_iter().collect(),
         Err(error) => report.unread.push(format!("cannot read the program's counters: {error}")),
     }
+    report.takes_over = kernel.takes_over();
     (reading, report)
 }

@@ -6,8 +6,9 @@
 mod made_up;
 
 use agent::client::{Fault, fetch_flows, fetch_load};
+use agent::doctor::{Role, Site};
 use agent::host::{Address, Connection, Host, Link, Listener};
-use agent::{Agent, Flow, Forwarding, Kernel, LoadReport, Peer, Relay, Settings};
+use agent::{Agent, Flow, Forwarding, Kernel, LoadReport, Peer, Relay, Settings, TakesOver};
 use made_up::MadeUp;
 use policy::Instant;
 use std::io::{self, Read, Write};
@@ -31,6 +32,18 @@ impl Kernel for Counting {
             Ok(vec![("taken".to_owned(), times)])
         }
     }
+
+    fn takes_over(&self) -> Option<TakesOver> {
+        let detached = self.0.load(Ordering::Relaxed) > 9;
+        let detached_from = if detached { vec!["eth0".to_owned()] } else { Vec::new() };
+        Some(TakesOver { port: 7117, attached: !detached, detached_from, ..TakesOver::default() })
+    }
+}
+
+/// What the doctor looks at again: the clients' address.
+fn watched() -> Site {
+    let vips = vec!["192.0.2.100".parse().unwrap()];
+    Site { role: Some(Role::Server), vips, ..Site::default() }
 }
 
 /// Has fetched once from another server.
@@ -65,6 +78,7 @@ fn with_agent<T>(served: SocketAddr, host: Arc<dyn Host>, ask: impl AsyncFnOnce(
         served,
         vips: vec!["192.0.2.100:80".parse().unwrap()],
         period: Duration::from_millis(5),
+        watched: Some(watched()),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -166,6 +180,86 @@ fn a_load_travels_from_the_kernels_texts_to_what_a_policy_is_told() {
     assert!(report.unread.iter().any(|what| what.contains("/proc/loadavg")), "{report:?}");
     let told = report.report(Instant(7)).unwrap();
     assert_eq!((told.at, told.cpu, told.disk, told.disk_queue), (Instant(7), 0.25, 0.5, 3));
+}
+
+/// A host whose settings somebody changes while the agent runs.
+struct Changing {
+    rest: MadeUp,
+    readings: AtomicU64,
+}
+
+impl Host for Changing {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        if path == "/proc/uptime" {
+            self.readings.fetch_add(1, Ordering::Relaxed);
+        }
+        match (path, self.readings.load(Ordering::Relaxed)) {
+            ("/proc/sys/net/ipv4/tcp_syncookies", 10..) => Ok(b"0\n".to_vec()),
+            _ => self.rest.read(path),
+        }
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.rest.write(path, text)
+    }
+
+    fn links(&self) -> io::Result<Vec<Link>> {
+        self.rest.links()
+    }
+
+    fn addresses(&self) -> io::Result<Vec<Address>> {
+        self.rest.addresses()
+    }
+
+    fn listeners(&self, port: u16) -> io::Result<Vec<Listener>> {
+        self.rest.listeners(port)
+    }
+
+    fn connections(&self, port: u16, each: &mut dyn FnMut(Connection)) -> io::Result<()> {
+        self.rest.connections(port, each)
+    }
+}
+
+#[test]
+fn a_report_says_what_is_taken_over_now_and_what_stands_in_the_way_of_it() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let rest = made_up::well().link(1, "lo", 65_536).address("192.0.2.100/32", 1);
+    let host = Arc::new(Changing { rest, readings: AtomicU64::new(0) });
+    with_agent(gone, host, async |address| {
+        let first = fetch_load(&address, PATIENCE).await.unwrap();
+        let takes_over = first.takes_over.unwrap();
+        assert_eq!((takes_over.attached, takes_over.port), (true, 7117));
+        assert_eq!(first.faults, [], "nothing is wrong yet");
+        let later = until(&address, |report| !report.faults.is_empty()).await;
+        let [fault] = &later.faults[..] else { panic!("{:?}", later.faults) };
+        assert_eq!((fault.check.as_str(), fault.stops), ("syncookies", true));
+        assert!(fault.evidence.contains("tcp_syncookies is 0") && fault.remedy.contains("on"));
+        let takes_over =
+            |report: &LoadReport| report.takes_over.clone().is_some_and(|one| !one.attached);
+        let later = until(&address, takes_over).await;
+        assert_eq!(later.takes_over.unwrap().detached_from, ["eth0"]);
+        let page = get(&address, "/metrics").await;
+        assert!(page.contains("\nbaton_agent_attached 0.0\n"), "{page}");
+        assert!(page.contains("\nbaton_agent_faults 1.0\n"), "{page}");
+    });
+}
+
+#[test]
+fn an_agent_below_a_path_is_asked_there() {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("{}/.origin/", socket.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = socket.accept().unwrap();
+        let mut question = vec![0; 1000];
+        let length = stream.read(&mut question).unwrap();
+        stream.write_all(b"HTTP/1.0 200 OK\r\n\r\n{\"cpu_busy\": 0.5}").unwrap();
+        String::from_utf8_lossy(&question[..length]).into_owned()
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(fetch_load(&address, PATIENCE)).unwrap();
+    assert_eq!((report.cpu_busy, report.takes_over), (Some(0.5), None));
+    let question = asked.join().unwrap();
+    assert!(question.starts_with("GET /.origin/load HTTP/1.0\r\n"), "{question}");
 }
 
 #[test]

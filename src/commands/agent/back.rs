@@ -34,12 +34,13 @@ pub(super) fn detach(plan: &Plan) -> Result<()> {
 mod kernel {
     use super::{Attached, Plan, Tags};
     use crate::config::ready::{Delivery, Key};
-    use crate::oneway::name_hash;
-    use agent::Kernel;
+    use crate::oneway::{lock, name_hash};
     use agent::doctor::Network;
     use agent::host::{Host, System};
+    use agent::{Kernel, TakesOver};
     use anyhow::{Context, Result};
     use handoff::Back;
+    use std::fs::File;
     use std::io;
     use std::net::SocketAddr;
     use std::path::PathBuf;
@@ -48,22 +49,38 @@ mod kernel {
     /// Bytes of Ethernet's packets.
     const MTU_USUAL_BYTES: u16 = 1500;
 
-    struct Programs(Back);
+    struct Programs {
+        back: Back,
+        /// What does not change while the agent runs.
+        terms: TakesOver,
+        interfaces: Vec<String>,
+        /// As long as it is open, no other agent uses the same tables.
+        _lock: File,
+    }
 
     impl Kernel for Programs {
         fn counters(&self) -> io::Result<Vec<(String, u64)>> {
-            let counters = self.0.counters().into_iter();
+            let counters = self.back.counters().into_iter();
             Ok(counters.map(|(name, count)| (name.to_owned(), count)).collect())
+        }
+
+        fn takes_over(&self) -> Option<TakesOver> {
+            let off = self.interfaces.iter().filter(|name| !self.back.is_attached(name));
+            let detached_from: Vec<String> = off.cloned().collect();
+            let attached = detached_from.is_empty();
+            // An address may be taken out of the table by whoever takes the programs away.
+            let vips = self.back.listening();
+            Some(TakesOver { vips, attached, detached_from, ..self.terms.clone() })
         }
     }
 
     impl Tags for Programs {
         fn first(&self, client: SocketAddr, vip: SocketAddr) -> Option<u32> {
-            self.0.first(client, vip)
+            self.back.first(client, vip)
         }
 
         fn tag(&self, client: SocketAddr, vip: SocketAddr, seq: u32) -> Option<u32> {
-            self.0.tag(client, vip, seq)
+            self.back.tag(client, vip, seq)
         }
 
         fn of(&self, server: &str) -> u32 {
@@ -94,6 +111,7 @@ mod kernel {
     }
 
     pub(super) fn attach(plan: &Plan, relay_port: u16) -> Result<Arc<dyn Attached>> {
+        let lock = lock(&folder(plan), "agent", "--pin, or pin in [oneway]")?;
         let back = open(plan)?;
         for vip in back.listening() {
             if !plan.vips.iter().any(|(wanted, _)| *wanted == vip) {
@@ -106,7 +124,16 @@ mod kernel {
         for interface in &plan.interfaces {
             back.attach(interface.as_str())?;
         }
-        Ok(Arc::new(Programs(back)))
+        let key = plan.key.as_ref().map_or([0; 16], |key| *Key::expose(key));
+        let terms = TakesOver {
+            key_check: handoff::key_check(&key),
+            envelope: handoff::ENVELOPE,
+            port: plan.port,
+            layout: handoff::LAYOUT,
+            ..TakesOver::default()
+        };
+        let interfaces = plan.interfaces.iter().map(|name| name.as_str().to_owned()).collect();
+        Ok(Arc::new(Programs { back, terms, interfaces, _lock: lock }))
     }
 
     /// What the kernel calls it.

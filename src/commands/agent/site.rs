@@ -143,6 +143,16 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// What the doctor looks at while the agent runs. Where all connections are the relay's, the
+    /// served program needs to listen on no address of the clients.
+    pub(super) fn watched(&self) -> Site {
+        let forwards = self.vips.iter().all(|(_, way)| *way == Delivery::Forward);
+        let site = self.site();
+        if forwards { Site { ports: Vec::new(), ..site } } else { site }
+    }
+}
+
 /// Reads the configuration; warnings are `baton check`'s business.
 pub(in crate::commands) fn load(path: &Path) -> Result<Config, LoadError> {
     Config::load(path, &[]).map(|Loaded { config, .. }| config)
