@@ -175,6 +175,12 @@ impl Node {
         self.disks.iter_mut().map(|disk| disk.queue(now)).sum()
     }
 
+    /// The time that all reads have spent waiting for its disks or being served by them, from the
+    /// beginning to `now`: the integral of [`Node::disk_queue`].
+    pub fn disk_inside(&self, now: Instant) -> Duration {
+        self.disks.iter().map(|disk| disk.inside(now)).sum()
+    }
+
     /// How long its disks have been busy from the beginning to `now`, on average.
     pub fn disk_busy(&self, now: Instant) -> Duration {
         let busy: Duration = self.disks.iter().map(|disk| disk.busy(now)).sum();

@@ -62,6 +62,13 @@ impl Station {
         self.entered
     }
 
+    /// The time that all who entered have spent inside from the beginning to `now`: the integral of
+    /// the queue, the one in service included.
+    pub fn inside(&self, now: Instant) -> Duration {
+        let ahead: Duration = self.leaving.iter().map(|at| at.since(now)).sum();
+        self.given.saturating_add(self.waited).saturating_sub(ahead)
+    }
+
     /// The mean time from entry to the start of service, of all that entered.
     pub fn wait_mean(&self) -> Duration {
         let mean_ns = self.waited.as_nanos().checked_div(u128::from(self.entered)).unwrap_or(0);

@@ -68,3 +68,17 @@ fn busy_time_is_what_was_served_not_what_was_promised() {
     assert_eq!(station.utilisation(at(40)), 0.25);
     assert_eq!(station.enter(at(40), ms(1)), at(41), "an idle station starts at once");
 }
+
+#[test]
+fn the_time_inside_is_the_area_under_the_queue_at_every_moment() {
+    let (mut station, ms) = (Station::default(), Duration::from_millis);
+    let at = |now_ms| Instant::ZERO.plus(ms(now_ms));
+    station.enter(at(0), ms(10));
+    station.enter(at(0), ms(10));
+    assert_eq!(station.inside(at(4)), ms(8));
+    station.enter(at(15), ms(10));
+    // Two until 10, one until 15, two until 20, one until 30.
+    for (now, area) in [(15, 25), (18, 31), (20, 35), (30, 45), (99, 45)] {
+        assert_eq!(station.inside(at(now)), ms(area), "at {now} ms");
+    }
+}

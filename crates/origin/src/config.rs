@@ -39,6 +39,12 @@ pub struct Config {
     pub progress_timeout: Duration,
     /// How long requests in progress may take after the shutdown began.
     pub drain_timeout: Duration,
+    /// Real time between samples of the utilisation, at least 10 ms. See [`crate::Usage`].
+    pub sample: Duration,
+    /// Real time over which `GET /.origin/load` tells shares, at least 10 ms.
+    pub report_period: Duration,
+    /// Whether `GET /load` is answered as `GET /.origin/load`, as by an agent beside the server.
+    pub agent: bool,
     /// Whether `POST /.origin/health` and `POST /.origin/fault` may make it misbehave.
     pub faults: bool,
 }
@@ -70,6 +76,9 @@ impl Config {
             idle_timeout: Duration::from_secs(60),
             progress_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(5),
+            sample: Duration::from_secs(1),
+            report_period: Duration::from_secs(1),
+            agent: false,
             faults: false,
         }
     }

@@ -5,8 +5,9 @@ use crate::faults::Fault;
 use crate::origin::Origin;
 use crate::reply::{self, Head};
 use crate::requests::{self, Own};
-use crate::status::{self, Front};
+use crate::status;
 use crate::table::Tag;
+use crate::usage::COLUMNS;
 use core::time::Duration;
 use model::{Ask, Part};
 use wire::http::{Body, Method, Slots, Version, request};
@@ -59,7 +60,9 @@ impl Origin {
         if let Phase::Answer(answer) = &mut conn.phase {
             answer.begun = true;
             conn.progress = self.now;
-            answer.released = part.sent_bytes.min(answer.bytes);
+            let released = part.sent_bytes.min(answer.bytes);
+            self.out_bytes += released - answer.released;
+            answer.released = released;
             answer.ended = part.end.is_some();
         }
     }
@@ -91,7 +94,7 @@ impl Origin {
             match request::parse(&conn.held[conn.used..], &self.limits, &mut slots) {
                 Ok(Some(head)) => {
                     let bytes = head.head_bytes;
-                    let wants = match requests::own(&head) {
+                    let wants = match requests::own(&head, self.config.agent) {
                         Some(own) => self.own(own),
                         None => requests::content(&head, &self.config),
                     };
@@ -323,16 +326,16 @@ impl Origin {
     /// What one of the origin's own paths answers.
     fn own(&mut self, own: Own<'_>) -> Wants {
         match own {
-            Own::Status => {
-                let front = Front {
-                    config: &self.config,
-                    connections: self.conns.len(),
-                    accepted: self.accepted,
-                    refused: self.refused,
-                };
-                let report = status::report(&front, self.now, &self.window, &mut self.timed);
-                Wants::Text(200, "application/json", format!("{report}\n"))
+            Own::Status => json(&status::report(self)),
+            Own::Load => json(&status::load(self)),
+            Own::Utilisation("format=csv") => {
+                Wants::Text(200, "text/csv", format!("{COLUMNS}\n{}", self.usage.csv()))
             }
+            Own::Utilisation("" | "format=json") => {
+                let config = &self.config;
+                json(&self.usage.json(config.sample, config.time_scale, false))
+            }
+            Own::Utilisation(_) => requests::text(400, "the format is neither json nor csv"),
             Own::Health if self.faults.down => requests::text(503, "down"),
             Own::Health => requests::text(200, "up"),
             Own::Unknown => requests::text(404, "no such path under /.origin/"),
@@ -362,6 +365,10 @@ impl Origin {
         self.buffer = core::mem::replace(&mut conn.held, kept);
         conn.used = 0;
     }
+}
+
+fn json(value: &serde_json::Value) -> Wants {
+    Wants::Text(200, "application/json", format!("{value}\n"))
 }
 
 fn outcome(done: Result<(), &'static str>) -> Wants {

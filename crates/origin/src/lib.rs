@@ -8,12 +8,15 @@
 //! What a request gets ([`Config`] changes most of it):
 //!
 //! * `GET` or `HEAD` of any path: content that depends on the target alone ([`content`]), as long
-//!   as [`Sizes`] says, of the class that the path's prefix says (`/light/`, `/cpu/`, `/disk/`,
-//!   `/cpu+disk/`), in chunks if the query has a field `chunked`; with `Cache-Status` (RFC 9211).
+//!   as [`Sizes`] says, of the class that the path's prefix says (`/light/`, `/cpu/`, and so on
+//!   for every service of [`model::ROWS`]), in chunks if the query has a field `chunked`; with `Cache-Status` (RFC 9211).
 //!   Other methods get the same after their content was read.
 //! * `GET /.origin/status`: what it did and does, as JSON. `GET /.origin/health`: 200 or 503.
+//! * `GET /.origin/utilisation`: how busy CPU, disk, network and cache were over time ([`Usage`]),
+//!   as JSON or, with `?format=csv`, as CSV. `GET /.origin/load`: as an agent reports its load.
 //! * `POST /.origin/health` and `POST /.origin/fault`: misbehaviour on demand (`faults.rs`).
 
+mod bind;
 mod clock;
 mod config;
 mod conn;
@@ -21,14 +24,19 @@ pub mod content;
 mod exchange;
 mod faults;
 mod origin;
+mod reading;
 mod reply;
 mod requests;
 mod sizes;
 mod status;
 mod table;
+mod ticks;
 mod timed;
+mod usage;
 
+pub use bind::BindError;
 pub use config::Config;
 pub use model;
-pub use origin::{BindError, Origin};
+pub use origin::Origin;
 pub use sizes::Sizes;
+pub use usage::{COLUMNS, SAMPLES_MAX, Sample, Usage};

@@ -1,17 +1,17 @@
 //! The engine: one epoll set with the listener, the timer and all connections, and one turn of it.
 
-use crate::clock::Clock;
+use crate::Config;
 use crate::conn::Conn;
 use crate::faults::Faults;
-use crate::reply::{self, Today};
-use crate::status::{WINDOW, Window};
+use crate::reply::Today;
+use crate::status::Window;
 use crate::table::{Table, Tag};
 use crate::timed::Timed;
-use crate::{Config, conn, content};
+use crate::usage::Usage;
 use core::mem::MaybeUninit;
 use core::net::SocketAddr;
 use model::Part;
-use policy::{Instant, TargetId};
+use policy::Instant;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ use wire::http::Limits;
 
 /// Names of the listener and the timer in the epoll set, above all connections' names.
 const LISTENER: u64 = u64::MAX;
-const TIMER: u64 = u64::MAX - 1;
+pub(crate) const TIMER: u64 = u64::MAX - 1;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
@@ -36,34 +36,18 @@ const TURNS: usize = 16;
 /// How often in one turn answers may give rise to requests that are due at once.
 const ROUNDS: usize = 64;
 
-/// Connections waiting in the kernel.
-const BACKLOG: i32 = 4096;
-
-/// Why an origin did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {addr}: {cause}")]
-    Listen {
-        /// The address.
-        addr: SocketAddr,
-        /// What the kernel said.
-        cause: std::io::Error,
-    },
-    /// The kernel refused an epoll set or a timer.
-    #[error("cannot set up the event loop: {0}")]
-    Events(std::io::Error),
-    /// The time scale is negative or no number.
-    #[error("a time scale of {0} makes no sense; give 0 or more, such as 0.05")]
-    Scale(f64),
-}
-
 /// An emulated Web server.
 pub struct Origin {
     pub(crate) config: Config,
     pub(crate) timed: Timed,
     pub(crate) faults: Faults,
+    /// What happened in the last second, report period and sample.
     pub(crate) window: Window,
+    pub(crate) reported: Window,
+    pub(crate) sampled: Window,
+    pub(crate) usage: Usage,
+    /// Bytes of content that the model has let go.
+    pub(crate) out_bytes: u64,
     pub(crate) today: Today,
     /// Its name as `Cache-Status` wants it.
     pub(crate) cache_name: String,
@@ -80,65 +64,32 @@ pub struct Origin {
     pub(crate) unfinished: Vec<Tag>,
     /// Whether it is shutting down, and until when it may.
     pub(crate) drain_until: Option<Instant>,
-    addr: SocketAddr,
-    listener: Option<OwnedFd>,
+    pub(crate) addr: SocketAddr,
+    pub(crate) listener: Option<OwnedFd>,
+    /// Connections that may wait in the kernel.
+    pub(crate) backlog: u32,
     /// Whether the listener is in the set: not while there are too many connections.
-    accepting: bool,
+    pub(crate) accepting: bool,
     /// Whether more clients wait than were accepted in one go.
-    more_clients: bool,
-    sweep_at: Instant,
-    parts: Vec<Part>,
-    poll: OwnedFd,
+    pub(crate) more_clients: bool,
+    /// When something periodic is to be done, and what.
+    pub(crate) tick_at: Instant,
+    pub(crate) sweep_at: Instant,
+    pub(crate) sample_at: Instant,
+    pub(crate) report_at: Instant,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) poll: OwnedFd,
 }
 
 impl Origin {
-    /// Listens; [`Origin::serve`] answers.
-    ///
-    /// # Errors
-    ///
-    /// [`BindError`], of which [`BindError::Listen`] is what users meet.
-    pub fn bind(config: Config) -> Result<Self, BindError> {
-        if !(config.time_scale >= 0.0 && config.time_scale.is_finite()) {
-            return Err(BindError::Scale(config.time_scale));
-        }
-        let cannot_listen = |cause| BindError::Listen { addr: config.listen, cause };
-        let (listener, addr) = listen(config.listen).map_err(cannot_listen)?;
-        let no_events = |cause: Errno| BindError::Events(cause.into());
-        let timed = Timed::new(&config).map_err(no_events)?;
-        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(no_events)?;
-        watch_timer(&poll, &timed.clock).map_err(no_events)?;
-        let mut origin = Self {
-            timed,
-            faults: Faults::default(),
-            window: Window::default(),
-            today: Today::new(),
-            cache_name: reply::cache_name(&config.name),
-            limits: Limits::default(),
-            buffer: Vec::with_capacity(conn::BUFFER_BYTES),
-            conns: Table::default(),
-            accepted: 0,
-            refused: 0,
-            now: Instant::ZERO,
-            unfinished: Vec::new(),
-            drain_until: None,
-            addr,
-            listener: Some(listener),
-            accepting: false,
-            more_clients: false,
-            sweep_at: Instant::ZERO,
-            parts: Vec::new(),
-            poll,
-            config,
-        };
-        // Makes the pattern now rather than while the first client waits.
-        content::slice(TargetId(0), 0, 0);
-        origin.accept_more();
-        Ok(origin)
-    }
-
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// How busy it is over time; to be asked while it serves and after.
+    pub fn usage(&self) -> Usage {
+        self.usage.clone()
     }
 
     /// Answers until `shutdown` is done; then finishes what is in progress, no longer than
@@ -173,6 +124,8 @@ impl Origin {
                 }
             }
         }
+        self.now = self.timed.clock.real();
+        self.take_sample();
         Ok(())
     }
 
@@ -204,10 +157,10 @@ impl Origin {
             self.drive(tag);
         }
         let pumped = self.pump();
-        if self.now >= self.sweep_at {
-            self.sweep();
+        if self.now >= self.tick_at {
+            self.tick();
         }
-        self.timed.arm(self.sweep_at);
+        self.timed.arm(self.tick_at);
         Ok(full || !pumped || self.more_clients || !self.unfinished.is_empty())
     }
 
@@ -311,32 +264,12 @@ impl Origin {
         done.is_ok()
     }
 
-    /// Once a second: closes who is too late, looks at the clock, takes new connections again.
-    fn sweep(&mut self) {
-        self.sweep_at = self.now.plus(WINDOW);
-        self.today.renew();
-        let model_now = self.timed.clock.model(self.now);
-        self.window.close(model_now, &mut self.timed);
-        let (now, idle, slow) = (self.now, self.config.idle_timeout, self.config.progress_timeout);
-        let draining = self.drain_until.is_some();
-        let late = self.conns.find(|conn| match conn.patience(idle, slow) {
-            _ if draining && conn.is_idle() => true,
-            Some(patience) => now.since(conn.progress) > patience,
-            None => false,
-        });
-        for tag in late {
-            let conn = self.conns.take(tag).expect("the connection was just found");
-            self.close(tag, conn);
-        }
-        self.accept_more();
-    }
-
     /// Begins to shut down: no new connections, and none kept without a request.
     fn drain(&mut self) {
         self.stop_accepting();
         self.listener = None;
         self.drain_until = Some(self.timed.clock.real().plus(self.config.drain_timeout));
-        self.sweep_at = Instant::ZERO;
+        (self.sweep_at, self.tick_at) = (Instant::ZERO, Instant::ZERO);
     }
 
     fn is_over(&self) -> bool {
@@ -344,7 +277,7 @@ impl Origin {
         self.conns.len() == 0 || self.timed.clock.real() >= until
     }
 
-    fn accept_more(&mut self) {
+    pub(crate) fn accept_more(&mut self) {
         let Some(listener) = &self.listener else { return };
         if !self.accepting && self.conns.len() < self.config.connections_max {
             let name = EventData::new_u64(LISTENER);
@@ -360,21 +293,4 @@ impl Origin {
             self.accepting = gone.is_err();
         }
     }
-}
-
-fn listen(addr: SocketAddr) -> std::io::Result<(OwnedFd, SocketAddr)> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    // Accepted sockets inherit it.
-    socket.set_tcp_nodelay(true)?;
-    socket.bind(&addr.into())?;
-    socket.listen(BACKLOG)?;
-    let addr = socket.local_addr()?.as_socket().ok_or(std::io::ErrorKind::AddrNotAvailable)?;
-    Ok((socket.into(), addr))
-}
-
-fn watch_timer(poll: &OwnedFd, clock: &Clock) -> rustix::io::Result<()> {
-    epoll::add(poll, clock, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
 }

@@ -12,19 +12,26 @@ const OWN: &str = "/.origin/";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own<'q> {
     Status,
+    Load,
+    Utilisation(&'q str),
     Health,
     SetHealth(&'q str),
     SetFault(&'q str),
     Unknown,
 }
 
-/// The origin's own path that a head names, if it does.
-pub(crate) fn own<'b>(head: &RequestHead<'b, '_>) -> Option<Own<'b>> {
-    let path = head.path.strip_prefix(OWN)?;
+/// The origin's own path that a head names, if it does; an agent's path too, where it is one's
+/// stand-in.
+pub(crate) fn own<'b>(head: &RequestHead<'b, '_>, agent: bool) -> Option<Own<'b>> {
     let asks = matches!(head.method, Method::Get | Method::Head);
+    let Some(path) = head.path.strip_prefix(OWN) else {
+        return (agent && asks && head.path == "/load").then_some(Own::Load);
+    };
     let query = head.query.unwrap_or("");
     Some(match (path, head.method) {
         ("status", _) if asks => Own::Status,
+        ("load", _) if asks => Own::Load,
+        ("utilisation", _) if asks => Own::Utilisation(query),
         ("health", _) if asks => Own::Health,
         ("health", Method::Post) => Own::SetHealth(query),
         ("fault", Method::Post) => Own::SetFault(query),

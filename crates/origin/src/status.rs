@@ -1,68 +1,52 @@
-//! What an origin did and does, for its status path.
+//! What an origin did and does, for its status path and for whoever asks for its load.
+//!
+//! The load is told in the words of an agent's `GET /load`, so that whoever polls agents can poll
+//! an origin: the Collector of CAP's prototype.
 
-use crate::timed::Timed;
+use crate::origin::Origin;
+use crate::reading::{Reading, ratio};
+use crate::usage::Shares;
 use core::time::Duration;
-use policy::Instant;
+use rustix::fd::OwnedFd;
 use serde_json::{Value, json};
+use std::io::BufRead;
 
-/// Busy times a while ago, for the utilisation since.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sample {
-    at: Instant,
-    cpu: Duration,
-    disk: Duration,
-}
-
-/// The utilisation between two looks at least [`WINDOW`] apart.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Window {
-    before: Sample,
-    cpu: f64,
-    disk: f64,
-}
-
-/// Real time between two samples of the utilisation.
+/// Real time between two looks at the utilisation for the status.
 pub(crate) const WINDOW: Duration = Duration::from_secs(1);
 
+/// What happened in the last period that is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Window {
+    before: Reading,
+    /// Real seconds it took; 0 before the first is over.
+    seconds: f64,
+    shares: Shares,
+}
+
 impl Window {
-    /// Closes the window at a model time.
-    pub(crate) fn close(&mut self, now: Instant, timed: &mut Timed) {
-        let sample =
-            Sample { at: now, cpu: timed.node.cpu().busy(now), disk: timed.node.disk().busy(now) };
-        let span = now.since(self.before.at);
-        let share = |busy: Duration, before: Duration| ratio(busy.saturating_sub(before), span);
-        self.cpu = share(sample.cpu, self.before.cpu);
-        self.disk = share(sample.disk, self.before.disk);
-        self.before = sample;
+    /// Closes the period; the next one begins.
+    pub(crate) fn close(&mut self, now: Reading) {
+        self.seconds = now.real.since(self.before.real).as_secs_f64();
+        self.shares = now.shares_since(&self.before);
+        self.before = now;
+    }
+
+    /// The reading with which the last period ended.
+    pub(crate) fn last(&self) -> &Reading {
+        &self.before
     }
 }
 
-/// What the status path says of the connections and the configuration.
-pub(crate) struct Front<'a> {
-    pub(crate) config: &'a crate::Config,
-    pub(crate) connections: usize,
-    pub(crate) accepted: u64,
-    pub(crate) refused: u64,
-}
-
 /// The status as JSON. Times of the model are in model seconds, lateness is in real ones.
-pub(crate) fn report(
-    front: &Front<'_>,
-    real: Instant,
-    window: &Window,
-    timed: &mut Timed,
-) -> Value {
-    let now = timed.clock.model(real);
-    let counts = timed.node.counts();
-    let (cpu, disk) = (timed.node.cpu().utilisation(now), timed.node.disk().utilisation(now));
-    let (cpu_queue, disk_queue) = (timed.node.cpu().queue(now), timed.node.disk().queue(now));
-    let busy = [timed.node.cpu().busy(now), timed.node.disk().busy(now)].map(|b| b.as_secs_f64());
-    let (cache, model) = (timed.node.cache(), &front.config.model);
+pub(crate) fn report(origin: &mut Origin) -> Value {
+    let now = origin.reading();
+    let (counts, model, shares) = (now.counts, &origin.config.model, origin.window.shares);
+    let late = &origin.timed.late;
     json!({
-        "name": front.config.name,
-        "uptime_seconds": real.since(Instant::ZERO).as_secs_f64(),
-        "model_seconds": now.since(Instant::ZERO).as_secs_f64(),
-        "time_scale": front.config.time_scale,
+        "name": origin.config.name,
+        "uptime_seconds": now.real.since(policy::Instant::ZERO).as_secs_f64(),
+        "model_seconds": now.passed.as_secs_f64(),
+        "time_scale": origin.config.time_scale,
         "requests": counts.requests,
         "hits": counts.hits,
         "misses": counts.misses,
@@ -71,37 +55,125 @@ pub(crate) fn report(
         "finished": counts.finished,
         "evicted": counts.evicted,
         "bytes": counts.sent_bytes,
-        "active": timed.node.active(),
+        "active": now.active,
         "cpu": {
-            "utilisation": cpu,
-            "utilisation_1s": window.cpu,
-            "busy_seconds": busy[0],
-            "queue": cpu_queue,
+            "utilisation": ratio(now.cpu_busy, now.passed),
+            "utilisation_1s": shares.cpu,
+            "busy_seconds": now.cpu_busy.as_secs_f64(),
+            "queue": now.cpu_queue,
         },
         "disk": {
-            "utilisation": disk,
-            "utilisation_1s": window.disk,
-            "busy_seconds": busy[1],
-            "queue": disk_queue,
-            "reads": timed.node.disk_reads(),
+            "utilisation": ratio(now.disk_busy, now.passed),
+            "utilisation_1s": shares.disk,
+            "busy_seconds": now.disk_busy.as_secs_f64(),
+            "queue": now.disk_queue,
+            "reads": now.disk_reads,
         },
         "cache": {
             "policy": model.cache_policy.name(),
             "capacity_bytes": model.cache_bytes,
-            "bytes": cache.bytes(),
-            "targets": cache.targets(),
+            "bytes": now.cached_bytes,
+            "targets": now.cached_targets,
         },
-        "connections": front.connections,
-        "accepted": front.accepted,
-        "refused": front.refused,
+        "connections": now.connections,
+        "accepted": origin.accepted,
+        "refused": origin.refused,
         "late_us": {
-            "mean": timed.late.mean().as_secs_f64() * 1e6,
-            "max": timed.late.worst.as_secs_f64() * 1e6,
-            "count": timed.late.count,
+            "mean": late.mean().as_secs_f64() * 1e6,
+            "max": late.worst.as_secs_f64() * 1e6,
+            "count": late.count,
         },
     })
 }
 
-fn ratio(part: Duration, whole: Duration) -> f64 {
-    if whole.is_zero() { 0.0 } else { part.as_secs_f64() / whole.as_secs_f64() }
+/// The load as JSON, in an agent's words and with two more: `active` requests, and `queued` work at
+/// the CPU. Shares are of the last report period that is over.
+pub(crate) fn load(origin: &mut Origin) -> Value {
+    let now = origin.reading();
+    let (window, up) = (&origin.reported, !origin.faults.down);
+    let queue = origin.listener.as_ref().map(accept_queue).transpose();
+    let mut unread = vec!["load_average: a server on paper has none".to_owned()];
+    let queue = queue.unwrap_or_else(|cause| {
+        unread.push(format!("accept_queue: /proc/thread-self/net: {cause}"));
+        None
+    });
+    let told = |share: f64| (window.seconds > 0.0).then_some(share);
+    json!({
+        "server": origin.config.name,
+        "uptime_s": now.real.since(policy::Instant::ZERO).as_secs_f64(),
+        "period_s": window.seconds,
+        "cpu_busy": told(window.shares.cpu.min(1.0)),
+        "disk_busy": told(window.shares.disk.min(1.0)),
+        "disk_queue": told(window.shares.disk_queue),
+        "load_average": null,
+        "accept_queue": queue,
+        "accept_backlog": origin.backlog,
+        "established": now.connections,
+        "healthy": up,
+        "health": if up { "it answers" } else { "told to be down by /.origin/health" },
+        "kernel": {},
+        "unread": unread,
+        "active": now.active,
+        "queued": now.cpu_queue,
+    })
+}
+
+/// How many connections wait to be accepted: the kernel tells it as what a listening socket has
+/// received (`tcp_diag`, RFC 793's queue of connections).
+fn accept_queue(listener: &OwnedFd) -> std::io::Result<u32> {
+    let inode = rustix::fs::fstat(listener)?.st_ino.to_string();
+    for table in ["tcp", "tcp6"] {
+        let path = format!("/proc/thread-self/net/{table}");
+        let lines = match std::fs::File::open(&path) {
+            Ok(file) => std::io::BufReader::new(file).lines(),
+            // A kernel without IPv6.
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(cause) => return Err(cause),
+        };
+        for line in lines.skip(1) {
+            let line = line?;
+            let Some(queue) = listening(&line, &inode) else { break };
+            if let Some(queue) = queue {
+                return Ok(queue);
+            }
+        }
+    }
+    Err(std::io::ErrorKind::NotFound.into())
+}
+
+/// A line of the kernel's table of sockets: none when it is no listener's, of which there are no
+/// more then; else how many wait, if it is the one of that inode.
+fn listening(line: &str, inode: &str) -> Option<Option<u32>> {
+    /// TCP_LISTEN.
+    const LISTEN: &str = "0A";
+    let mut fields = line.split_ascii_whitespace().skip(3);
+    if fields.next()? != LISTEN {
+        return None;
+    }
+    let (_sent, received) = fields.next()?.split_once(':')?;
+    // Timer, retransmissions, user and probes stand between.
+    let ours = fields.nth(4)? == inode;
+    Some(if ours { u32::from_str_radix(received, 16).ok() } else { None })
+}
+
+/// Connections that may wait: what was asked for, within what the system allows.
+pub(crate) fn backlog_allowed(asked: u32) -> u32 {
+    let path = "/proc/sys/net/core/somaxconn";
+    let system = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+    system.map_or(asked, |system: u32| asked.min(system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_at_a_listener_is_read_from_the_kernels_table() {
+        let line = "   0: 0100007F:2328 00000000:0000 0A 00000000:00000011 00:00000000 00000000     \
+                    0        0 4711 1 0000000000000000 100 0 0 10 0";
+        assert_eq!(listening(line, "4711"), Some(Some(17)));
+        assert_eq!(listening(line, "4712"), Some(None), "another listener's");
+        assert_eq!(listening(&line.replace(" 0A ", " 01 "), "4711"), None, "no listener's");
+        assert_eq!(listening("", "4711"), None);
+    }
 }

@@ -8,3 +8,4 @@ mod faults;
 mod http;
 mod model;
 mod support;
+mod usage;

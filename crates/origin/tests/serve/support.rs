@@ -63,14 +63,24 @@ impl Running {
 
     /// Its status.
     pub fn status(&self) -> Value {
-        serde_json::from_slice(&self.get("/.origin/status").body).unwrap()
+        self.json("/.origin/status")
+    }
+
+    /// What one of its own paths says.
+    pub fn json(&self, path: &str) -> Value {
+        serde_json::from_slice(&self.get(path).body).unwrap()
     }
 
     /// Waits until its status fits.
     pub fn wait(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        self.wait_at("/.origin/status", what, fits)
+    }
+
+    /// Waits until what one of its own paths says fits.
+    pub fn wait_at(&self, path: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
-            let status = self.status();
+            let status = self.json(path);
             if fits(&status) {
                 return status;
             }
