@@ -21,8 +21,8 @@ const NO_CPU: CpuCost = CpuCost {
 };
 
 /// Pages of one object answered by programs of the class, or files where it is static.
-const fn one_class(class: Class) -> Mix {
-    const fn service(html: Answer) -> [Service; 1] {
+const fn one_class(class: Class) -> Mix<'static> {
+    const fn service(html: Answer) -> [Service<'static>; 1] {
         [Service { share: 1.0, html, secure: false, embedded: NONE }]
     }
     const NONE: &[(f64, Answer)] = &[(1.0, Answer { class: Class::STATIC, program: false })];

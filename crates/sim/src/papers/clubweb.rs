@@ -111,7 +111,7 @@ fn stress_caption(_: Scale) -> String {
 fn realistic<const N: usize>(scale: Scale, columns: [usize; N]) -> Vec<Run> {
     let offered: &[f64] =
         if scale == Scale::Quick { &[8.0, 20.0] } else { &[4.0, 8.0, 12.0, 16.0, 20.0, 23.0] };
-    const MODELS: [(&str, &Mix); 2] =
+    const MODELS: [(&str, &Mix<'static>); 2] =
         [("CPU bound", &visits::CLUBWEB_CPU), ("disk bound", &visits::CLUBWEB_DISK)];
     let policies = || [Contender { layer: Layer::SevenEach, ..CAP }, lard(), LARD_CONNECTIONS];
     let mut runs = Vec::new();
@@ -130,7 +130,12 @@ fn realistic<const N: usize>(scale: Scale, columns: [usize; N]) -> Vec<Run> {
     runs
 }
 
-fn realistic_values(scale: Scale, mix: &Mix, contender: &Contender, users_s: f64) -> [f64; 7] {
+fn realistic_values(
+    scale: Scale,
+    mix: &Mix<'static>,
+    contender: &Contender,
+    users_s: f64,
+) -> [f64; 7] {
     let (warm_up_s, span_s, seeds) = realistic_times_s(scale);
     let (warm_up, span) = (Duration::from_secs(warm_up_s), Duration::from_secs(span_s));
     let setup = clubweb_setup(CLUBWEB_SERVERS, warm_up, span);

@@ -36,7 +36,7 @@ pub const QUERIES: u32 = 13;
 const SITE: Site = Site { documents: 800, objects: 2000, programs: 20, exponent: 0.0 };
 
 /// CAP's users: `arrivals_s` new ones a second, independent of each other, on its site.
-pub const fn cap_audience(mix: &Mix, arrivals_s: f64) -> Audience {
+pub const fn cap_audience(mix: &Mix<'static>, arrivals_s: f64) -> Audience {
     Audience { mix: Mix { site: SITE, ..*mix }, gap: independent(arrivals_s) }
 }
 
@@ -44,7 +44,7 @@ pub const fn cap_audience(mix: &Mix, arrivals_s: f64) -> Audience {
 /// and disk. Published.
 pub const PROTOTYPE: Mix = {
     const FILES: &[(f64, Answer)] = &[(1.0, Answer { class: Class::STATIC, program: false })];
-    const fn service(share: f64, class: Class, program: bool) -> Service {
+    const fn service(share: f64, class: Class, program: bool) -> Service<'static> {
         Service { share, html: Answer { class, program }, secure: false, embedded: FILES }
     }
     const SERVICES: &[Service] = &[
@@ -138,7 +138,7 @@ pub const CLUBWEB_ACCESSES: u32 = 3;
 
 /// ClubWeb's users of the realistic test, with popularity by Zipf's law, which the paper only
 /// mentions.
-pub const fn clubweb_audience(mix: &Mix, arrivals_s: f64) -> Audience {
+pub const fn clubweb_audience(mix: &Mix<'static>, arrivals_s: f64) -> Audience {
     Audience { mix: *mix, gap: independent(arrivals_s) }
 }
 

@@ -45,7 +45,7 @@ pub struct Setup {
 #[derive(Clone, Copy, Debug)]
 pub struct Audience {
     /// What users do and ask for.
-    pub mix: Mix,
+    pub mix: Mix<'static>,
     /// Between the arrivals of users, in seconds.
     pub gap: Draw,
 }

@@ -63,7 +63,7 @@ const fn service(
     html: Answer,
     secure: bool,
     embedded: &'static [(f64, Answer)],
-) -> Service {
+) -> Service<'static> {
     Service { share, html, secure, embedded }
 }
 
@@ -72,7 +72,7 @@ const LIGHT: &[(f64, Answer)] = &[(1.0, file(Class::LIGHT))];
 /// What is in a secure page is enciphered, and so leans on the CPU.
 const SECURE: &[(f64, Answer)] = &[(1.0, file(Class::CPU))];
 
-const fn cap(name: &'static str, services: &'static [Service]) -> Mix {
+const fn cap(name: &'static str, services: &'static [Service<'static>]) -> Mix<'static> {
     Mix {
         name,
         source: "Casalicchio, Colajanni, WWW10 2001; parameters of WWW 2003",
@@ -137,7 +137,7 @@ pub const COMMERCE_C: Mix = cap(
     ],
 );
 
-const fn clubweb(name: &'static str, services: &'static [Service]) -> Mix {
+const fn clubweb(name: &'static str, services: &'static [Service<'static>]) -> Mix<'static> {
     Mix {
         name,
         source: "Andreolini, Colajanni, Nuccio, WWW 2003, Table 1",
@@ -191,6 +191,6 @@ pub const MIXES: &[Mix] = &[
 ];
 
 /// The mix called `name`.
-pub fn mix(name: &str) -> Option<&'static Mix> {
+pub fn mix(name: &str) -> Option<&'static Mix<'static>> {
     MIXES.iter().find(|mix| mix.name == name)
 }

@@ -36,7 +36,7 @@ pub struct Answer {
 
 /// A kind of pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Service {
+pub struct Service<'a> {
     /// Share of all pages that users look at, 0 to 1.
     pub share: f64,
     /// What answers the request for the page itself.
@@ -44,7 +44,7 @@ pub struct Service {
     /// Whether pages come over a secure channel, with all that is in them.
     pub secure: bool,
     /// What answers requests for the objects in it, with shares that sum to 1.
-    pub embedded: &'static [(f64, Answer)],
+    pub embedded: &'a [(f64, Answer)],
 }
 
 /// How large the site is and how popular its parts.
@@ -60,13 +60,13 @@ pub struct Site {
     pub exponent: f64,
 }
 
-/// What users do, and what they ask for.
+/// What users do, and what they ask for: a description, of which [`Visits`] keep what they need.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mix {
+pub struct Mix<'a> {
     /// Its name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Where it is from.
-    pub source: &'static str,
+    pub source: &'a str,
     /// Pages of a visit.
     pub pages: Draw,
     /// From the end of a page to the request for the next, in seconds.
@@ -80,7 +80,7 @@ pub struct Mix {
     /// Size of an embedded object, in bytes.
     pub embedded_bytes: Draw,
     /// The kinds of pages; shares sum to 1.
-    pub services: &'static [Service],
+    pub services: &'a [Service<'a>],
     /// The site.
     pub site: Site,
 }
@@ -144,12 +144,33 @@ impl Visit {
 /// Visits to one site, by number.
 #[derive(Clone, Debug)]
 pub struct Visits {
-    mix: Mix,
+    pages: Draw,
+    think_s: Draw,
+    objects: Draw,
+    objects_with_html: bool,
+    kinds: Vec<Kind>,
+    programs: u64,
     seed: u64,
     /// The documents of each service.
     documents: Vec<Shelf>,
     /// What is embedded, by the answer that gives it.
     embedded: Vec<(Answer, Shelf)>,
+}
+
+/// A service, owned.
+#[derive(Clone, Debug)]
+struct Kind {
+    share: f64,
+    html: Answer,
+    secure: bool,
+    embedded: Vec<(f64, Answer)>,
+}
+
+impl Kind {
+    fn of(service: &Service<'_>) -> Self {
+        let Service { share, html, secure, embedded } = *service;
+        Self { share, html, secure, embedded: embedded.to_vec() }
+    }
 }
 
 /// Keep apart the dice of sizes, of visits, and of what is in a page.
@@ -159,9 +180,9 @@ const PAGE_SALT: u64 = 3;
 
 impl Visits {
     /// The site of a mix; its files are the same for the same seed.
-    pub fn new(mix: &Mix, seed: u64) -> Self {
+    pub fn new(mix: &Mix<'_>, seed: u64) -> Self {
         let mut dice = Dice::new(TargetId(seed).mixed(SIZES_SALT));
-        let Site { documents, objects, exponent, .. } = mix.site;
+        let Site { documents, objects, exponent, programs } = mix.site;
         let part = |count: u32, share: f64| (f64::from(count) * share).round().max(1.0) as u32;
         let mut answers: Vec<(Answer, f64)> = Vec::new();
         for service in mix.services {
@@ -175,7 +196,12 @@ impl Visits {
         }
         let mut shelf = |count, sizes: &Draw| Shelf::new(count, exponent, sizes, &mut dice);
         Self {
-            mix: *mix,
+            pages: mix.pages,
+            think_s: mix.think_s,
+            objects: mix.objects,
+            objects_with_html: mix.objects_with_html,
+            kinds: mix.services.iter().map(Kind::of).collect(),
+            programs: u64::from(programs.max(1)),
             seed,
             documents: (mix.services.iter())
                 .map(|service| shelf(part(documents, service.share), &mix.html_bytes))
@@ -188,13 +214,24 @@ impl Visits {
 
     /// All files of the site, summed, in bytes: its document tree.
     pub fn site_bytes(&self) -> u64 {
-        let documents = self.mix.services.iter().map(|service| service.html).zip(&self.documents);
+        self.files().map(|file| file.bytes).sum()
+    }
+
+    /// All files of the site: what a real server needs to serve it, but for its programs.
+    pub fn files(&self) -> impl Iterator<Item = Object> {
+        let htmls = self.kinds.iter().map(|kind| kind.html);
+        let documents = htmls.zip(&self.documents).enumerate().map(|part| (true, part));
         let embedded = self.embedded.iter().map(|(answer, shelf)| (*answer, shelf));
-        documents
-            .chain(embedded)
-            .filter(|(answer, _)| !answer.program)
-            .map(|(_, s)| s.bytes())
-            .sum()
+        let embedded = embedded.enumerate().map(|part| (false, part));
+        let files = documents.chain(embedded).filter(|(_, (_, (answer, _)))| !answer.program);
+        files.flat_map(|(html, (number, (answer, shelf)))| {
+            (0..shelf.len()).map(move |rank| Object {
+                target: target(html, number, rank),
+                bytes: shelf.size(rank),
+                class: answer.class,
+                program: false,
+            })
+        })
     }
 
     /// Makes `visit` the one with this number.
@@ -203,8 +240,8 @@ impl Visits {
         let mut dice = Dice::new(TargetId(number).mixed(salt));
         visit.objects.clear();
         visit.pages.clear();
-        for page in 0..self.mix.pages.whole(&mut dice) {
-            let think_s = if page > 0 { self.mix.think_s.sample(&mut dice) } else { 0.0 };
+        for page in 0..self.pages.whole(&mut dice) {
+            let think_s = if page > 0 { self.think_s.sample(&mut dice) } else { 0.0 };
             let secure = self.page(&mut dice, &mut visit.objects);
             // Whole nanoseconds; the conversion saturates.
             let think = Duration::from_nanos((think_s * 1e9) as u64);
@@ -214,37 +251,33 @@ impl Visits {
 
     /// Adds the objects of a page; whether it is secure.
     fn page(&self, dice: &mut Dice, objects: &mut Vec<Object>) -> bool {
-        let number = drawn(self.mix.services.iter().map(|service| service.share), dice);
-        let service = &self.mix.services[number];
+        let number = drawn(self.kinds.iter().map(|kind| kind.share), dice);
+        let kind = &self.kinds[number];
         let shelf = &self.documents[number];
         let rank = shelf.sample(dice);
         let html = target(true, number, rank);
-        objects.push(self.object(service.html, html, shelf.size(rank)));
-        let count = self.mix.objects.whole(dice);
-        let embedded = if self.mix.objects_with_html { count - 1 } else { count };
+        objects.push(self.object(kind.html, html, shelf.size(rank)));
+        let count = self.objects.whole(dice);
+        let embedded = if self.objects_with_html { count - 1 } else { count };
         // What a page shows belongs to the page: the dice are its own.
         let mut dice = Dice::new(html.mixed(TargetId(self.seed).mixed(PAGE_SALT)));
         for _ in 0..embedded {
-            let part = drawn(service.embedded.iter().map(|(share, _)| *share), &mut dice);
-            let answer = service.embedded[part].1;
+            let part = drawn(kind.embedded.iter().map(|(share, _)| *share), &mut dice);
+            let answer = kind.embedded[part].1;
             let shelf = self.embedded.iter().position(|(known, _)| *known == answer);
             let shelf = shelf.expect("every answer of a service has a shelf");
             let rank = self.embedded[shelf].1.sample(&mut dice);
             let file = target(false, shelf, rank);
             objects.push(self.object(answer, file, self.embedded[shelf].1.size(rank)));
         }
-        service.secure
+        kind.secure
     }
 
     /// A file, or what a program answers in its place.
     fn object(&self, answer: Answer, file: TargetId, bytes: u64) -> Object {
         let Answer { class, program } = answer;
-        let target = if program {
-            let programs = u64::from(self.mix.site.programs.max(1));
-            shelf::program(class, file.mixed(0) % programs)
-        } else {
-            file
-        };
+        let target =
+            if program { shelf::program(class, file.mixed(0) % self.programs) } else { file };
         Object { target, bytes, class, program }
     }
 }

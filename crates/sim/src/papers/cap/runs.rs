@@ -39,7 +39,7 @@ const LATENCIES_S: &[f64] = &[
 /// A site: what is asked, and how many come to ask.
 #[derive(Clone, Copy)]
 pub(super) struct Site {
-    mix: &'static Mix,
+    mix: &'static Mix<'static>,
     users_s: f64,
 }
 
