@@ -16,6 +16,7 @@ mod crowd;
 pub mod kernel;
 mod link;
 pub mod proof;
+mod tape;
 
 pub use crowd::CrowdLimit;
 

@@ -3,6 +3,7 @@
 //! The switch has one desk behind one lock; the simulator has one; a dispatcher has one. So they
 //! decide alike and count alike.
 
+use crate::tape::{Event, Recorder, Seen, Tape};
 use crate::{
     Assignment, Change, Class, Cluster, Dice, Edit, Elsewhere, Ended, Instant, Load, Policy,
     Preparation, Report, Request, ServerId, Spec, State, TargetId, Wheel, Why,
@@ -16,6 +17,10 @@ pub struct Desk {
     dice: Dice,
     /// Whether policies are to list what they forget.
     keep_forgotten: bool,
+    /// Pieces of work ever begun.
+    begun: u64,
+    /// Off, it costs a branch for each call.
+    recorder: Option<Box<Recorder>>,
 }
 
 /// The receipt for work that was given to a server: hand it back to [`Desk::finish`] exactly once.
@@ -27,9 +32,20 @@ pub struct Ticket {
     /// The question it came from.
     pub request: Request,
     amount: Load,
+    /// Counts the pieces of work of a desk, from 1 on.
+    number: u64,
 }
 
 impl Ticket {
+    /// For work that was begun before a tape: see [`crate::tape::Older`].
+    pub(crate) const fn older(server: ServerId, request: Request, amount: Load) -> Self {
+        Self { server, request, amount, number: 0 }
+    }
+
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+
     /// How much of the server's load it stands for.
     pub fn amount(&self) -> Load {
         self.amount
@@ -59,7 +75,8 @@ pub struct Explanation {
 impl Desk {
     /// A desk without servers.
     pub fn new(policy: Box<dyn Policy>, cluster: Cluster, seed: u64) -> Self {
-        let mut desk = Self { policy, cluster, dice: Dice::new(seed), keep_forgotten: false };
+        let (dice, keep_forgotten, begun) = (Dice::new(seed), false, 0);
+        let mut desk = Self { policy, cluster, dice, keep_forgotten, begun, recorder: None };
         desk.introduce();
         desk
     }
@@ -72,14 +89,30 @@ impl Desk {
         request: &Request,
         avoid: &[ServerId],
     ) -> Option<(Assignment, Ticket)> {
-        let answer = self.ask(request, avoid)?;
-        let ticket = self.begin(answer.server, request, Load::ONE);
-        Some((answer, ticket))
+        let answer = self.answer(request, avoid);
+        let ticket = answer.map(|answer| self.hand_out(answer.server, request, Load::ONE));
+        if let Some(recorder) = &mut self.recorder {
+            let seen = Seen::of(answer, &self.cluster);
+            let work = ticket.as_ref().map(|ticket| recorder.number(ticket));
+            let (request, avoid) = (*request, avoid.into());
+            recorder.push(|| Event::Assigned { request, avoid, seen, work });
+        }
+        answer.zip(ticket)
     }
 
     /// Asks the policy and lets it take note, but leaves the books to the caller: for requests of
     /// a connection that already has its unit of load (see [`crate::Held`]).
     pub fn ask(&mut self, request: &Request, avoid: &[ServerId]) -> Option<Assignment> {
+        let answer = self.answer(request, avoid);
+        if let Some(recorder) = &mut self.recorder {
+            let seen = Seen::of(answer, &self.cluster);
+            recorder.push(|| Event::Asked { request: *request, avoid: avoid.into(), seen });
+        }
+        answer
+    }
+
+    #[inline]
+    fn answer(&mut self, request: &Request, avoid: &[ServerId]) -> Option<Assignment> {
         let answer = self.policy.decide(request, &self.cluster, &mut self.dice)?;
         self.policy.commit(request, &answer, &self.cluster);
         self.settled(answer, avoid)
@@ -87,8 +120,13 @@ impl Desk {
 
     /// The answer of a wheel's turn that fell on `server`, as [`Desk::ask`] would have given it:
     /// the policy is told of the turn later, by [`Desk::turned`].
-    pub fn turn(&self, server: ServerId, avoid: &[ServerId]) -> Option<Assignment> {
-        self.settled(Assignment::new(server, Why::Rotation), avoid)
+    pub fn turn(&mut self, server: ServerId, avoid: &[ServerId]) -> Option<Assignment> {
+        let answer = self.settled(Assignment::new(server, Why::Rotation), avoid);
+        if let Some(recorder) = &mut self.recorder {
+            let seen = Seen::of(answer, &self.cluster);
+            recorder.push(|| Event::Turn { server, avoid: avoid.into(), seen });
+        }
+        answer
     }
 
     /// What becomes of a policy's answer when servers failed this request before, or are ejected.
@@ -112,19 +150,38 @@ impl Desk {
     /// # Panics
     /// When there is no such server: whoever did not ask just now looks in [`Desk::cluster`] first.
     pub fn begin(&mut self, server: ServerId, request: &Request, amount: Load) -> Ticket {
+        let ticket = self.hand_out(server, request, amount);
+        if let Some(recorder) = &mut self.recorder {
+            let work = recorder.number(&ticket);
+            recorder.push(|| Event::Begun { server, request: *request, amount, work });
+        }
+        ticket
+    }
+
+    #[inline]
+    fn hand_out(&mut self, server: ServerId, request: &Request, amount: Load) -> Ticket {
         self.cluster.begin(server, amount, request.at);
         self.policy.begun(server, request);
-        Ticket { server, request: *request, amount }
+        self.begun += 1;
+        Ticket { server, request: *request, amount, number: self.begun }
     }
 
     /// Changes how much work a ticket stands for.
     pub fn reweigh(&mut self, ticket: &mut Ticket, amount: Load, at: Instant) {
+        if let Some(recorder) = &mut self.recorder {
+            let work = recorder.work(ticket);
+            recorder.push(|| Event::Reweighed { work, amount, at });
+        }
         self.cluster.reweigh(ticket.server, ticket.amount, amount, at);
         ticket.amount = amount;
     }
 
     /// Writes down that work has ended.
     pub fn finish(&mut self, ticket: Ticket, outcome: Outcome) {
+        if let Some(recorder) = &mut self.recorder {
+            let work = recorder.work(&ticket);
+            recorder.push(|| Event::Ended { work, outcome });
+        }
         self.cluster.end(ticket.server, ticket.amount, outcome.at);
         let ended = Ended {
             server: ticket.server,
@@ -139,13 +196,16 @@ impl Desk {
 
     /// Replaces what is counted elsewhere for a server: see [`Cluster::elsewhere_all`].
     pub fn elsewhere(&mut self, id: ServerId, count: Elsewhere, at: Instant) {
-        self.cluster.elsewhere(id, count, at);
+        self.elsewhere_all(&[(id, count)], at);
     }
 
     /// Replaces what is counted elsewhere for these servers: see [`Cluster::elsewhere_all`]. Cheap
     /// enough to be called before each question.
     #[inline]
     pub fn elsewhere_all(&mut self, counts: &[(ServerId, Elsewhere)], at: Instant) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.counted(counts, at, &self.cluster);
+        }
         self.cluster.elsewhere_all(counts, at);
     }
 
@@ -156,6 +216,9 @@ impl Desk {
 
     /// Tells the policy that others took turns of its wheel: see [`Policy::turned`].
     pub fn turned(&mut self, class: Class, turns: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(|| Event::Turned { class, turns });
+        }
         self.policy.turned(class, turns, &self.cluster);
     }
 
@@ -196,9 +259,16 @@ impl Desk {
 
     /// Changes the cluster, then tells the policy.
     pub fn change<T>(&mut self, edit: impl FnOnce(&mut Edit<'_>) -> T) -> T {
-        let mut edited = Edit::of(&mut self.cluster);
+        let mut edited = match self.recorder {
+            Some(_) => Edit::taped(&mut self.cluster),
+            None => Edit::of(&mut self.cluster),
+        };
         let result = edit(&mut edited);
-        for change in edited.made() {
+        let (made, steps) = edited.made();
+        if let (Some(recorder), Some(steps)) = (&mut self.recorder, steps) {
+            recorder.changed(steps);
+        }
+        for change in made {
             self.policy.changed(change, &self.cluster);
         }
         result
@@ -213,6 +283,9 @@ impl Desk {
         policy: Box<dyn Policy>,
         edit: impl FnOnce(&mut Edit<'_>) -> T,
     ) -> (Box<dyn Policy>, T) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.replaced();
+        }
         let old = core::mem::replace(&mut self.policy, policy);
         if self.keep_forgotten {
             self.policy.keep_forgotten(true);
@@ -251,6 +324,9 @@ impl Desk {
     /// Stores a server's report and tells the policy.
     pub fn report(&mut self, id: ServerId, report: Report) {
         if self.cluster.server(id).is_some() {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.push(|| Event::Reported { server: id, report });
+            }
             self.cluster.set_report(id, report);
             self.policy.reported(id, &report, &self.cluster);
         }
@@ -264,6 +340,22 @@ impl Desk {
     /// The policy, to read its gauges.
     pub fn policy(&self) -> &dyn Policy {
         self.policy.as_ref()
+    }
+
+    /// Begins a tape, in place of one that runs, and the dice anew.
+    ///
+    /// The policy must be the one that the recorder names, new: told of its servers by
+    /// [`Desk::new`] or [`Desk::replace`] and asked nothing. What it learnt before would be on no
+    /// tape.
+    pub fn record(&mut self, mut recorder: Recorder) {
+        recorder.begin(&self.cluster, self.begun + 1);
+        self.dice = Dice::new(recorder.seed());
+        self.recorder = Some(Box::new(recorder));
+    }
+
+    /// Ends the tape and returns it, if one runs.
+    pub fn tape(&mut self) -> Option<Tape> {
+        Some(self.recorder.take()?.finish())
     }
 
     fn introduce(&mut self) {

@@ -39,6 +39,7 @@ mod server;
 mod servers;
 mod slots;
 mod static_partition;
+pub mod tape;
 mod target_hash;
 mod targets;
 mod thresholds;

@@ -5,7 +5,8 @@
 //! same seed gives the same rows on every machine. Threads belong to the caller: a [`Study`] hands
 //! out independent [`Run`]s.
 //!
-//! Three drivers, because the papers model clusters at three levels of detail:
+//! Three drivers, because the papers model clusters at three levels of detail; all of them ask and
+//! tell their desk through one [`Clerk`], whom a tape of a live switch holds to account ([`tape`]):
 //!
 //! - [`cluster`]: connections that enter as others leave, over nodes with a CPU and a disk (LARD,
 //!   P-HTTP, the distributed front-end);
@@ -16,6 +17,7 @@
 //! [`papers`] has one file for each paper: its figures as studies, its claims as rows.
 
 pub mod claim;
+mod clerk;
 pub mod cluster;
 mod histogram;
 pub mod papers;
@@ -23,6 +25,8 @@ pub mod replay;
 pub mod site;
 pub mod stats;
 pub mod study;
+pub mod tape;
 
 pub use claim::{Claim, Finding, Verdict};
+pub use clerk::Clerk;
 pub use study::{Axis, Figure, Figures, Row, Run, Scale, Study, Traces};

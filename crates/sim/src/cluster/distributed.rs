@@ -51,7 +51,7 @@ pub(super) struct Middle {
 impl Engine<'_> {
     /// A connection comes to the layer-4 stage, which gives it to the next node that is up.
     pub(super) fn accept_distributed(&mut self, place: u32, cost: &DistributedCost) {
-        let usable = self.desk.cluster().usable();
+        let usable = self.clerk.cluster().usable();
         let Some(node) = usable.get(self.middle.next % usable.len().max(1)) else {
             self.connections.get(place).turn_to(Stage::Stalled);
             self.stalled.push(place);

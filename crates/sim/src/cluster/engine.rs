@@ -10,9 +10,10 @@ use super::report::{NodeReport, Report, Totals};
 use super::script::Script;
 use super::setup::{Limit, Setup};
 use super::{Arrivals, FaultKind};
+use crate::Clerk;
 use core::time::Duration;
 use model::{Agenda, Calendar, Node, Station, Wake};
-use policy::{Cluster, Desk, Dice, Instant, Load, ServerId, Spec, State};
+use policy::{Desk, Dice, Instant, Load, ServerId};
 
 /// What may be due.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,7 @@ pub(super) struct Member {
 pub struct Engine<'a> {
     pub(super) setup: &'a Setup,
     pub(super) script: &'a Script,
-    pub(super) desk: Desk,
+    pub(super) clerk: Clerk,
     pub(super) members: Vec<Member>,
     pub(super) front: Station,
     pub(super) middle: Middle,
@@ -73,11 +74,8 @@ impl<'a> Engine<'a> {
     /// A cluster at rest, everything cold.
     pub fn new(setup: &'a Setup, script: &'a Script) -> Self {
         let policy = setup.chooser.build(&setup.node, script);
-        let mut desk = Desk::new(policy, Cluster::new(0.0), setup.seed);
-        for number in 0..setup.nodes {
-            let spec = Spec { name: format!("node-{number}").into(), weight: 1, capacity: None };
-            desk.join(spec, State::Up, Instant::ZERO).expect("there are 65,536 slots");
-        }
+        let names = (0..setup.nodes).map(|number| format!("node-{number}"));
+        let clerk = Clerk::new(policy, names, setup.seed);
         let member = || Member {
             node: Node::new(setup.node.clone()),
             life: 0,
@@ -88,7 +86,7 @@ impl<'a> Engine<'a> {
         let mut engine = Self {
             setup,
             script,
-            desk,
+            clerk,
             members: (0..setup.nodes).map(|_| member()).collect(),
             front: Station::default(),
             middle: Middle::default(),
@@ -155,7 +153,7 @@ impl<'a> Engine<'a> {
 
     /// The desk, to read.
     pub fn desk(&self) -> &Desk {
-        &self.desk
+        self.clerk.desk()
     }
 
     /// What the books must come to: what each open connection is charged.
@@ -165,7 +163,7 @@ impl<'a> Engine<'a> {
     pub fn audit(&self) {
         let held = self.connections.iter().filter_map(|(_, connection)| connection.held.as_ref());
         let charged = held.clone().map(policy::Held::charged).fold(Load::ZERO, Load::plus);
-        assert_eq!(self.desk.cluster().total(), charged, "the books are what connections hold");
+        assert_eq!(self.clerk.cluster().total(), charged, "the books are what connections hold");
         let mut open = vec![0_u32; self.members.len()];
         held.for_each(|held| open[held.holder().index()] += 1);
         let counted: Vec<_> =
@@ -222,7 +220,7 @@ impl<'a> Engine<'a> {
 
     /// How many may be open, after the nodes that are up have changed.
     pub(super) fn set_limit(&mut self) {
-        let cluster = self.desk.cluster();
+        let cluster = self.clerk.cluster();
         self.limit = match self.setup.arrivals {
             Arrivals::Closed(Limit::PerNode(count)) => count as usize * cluster.usable().len(),
             Arrivals::Closed(Limit::Admission(admission)) => {

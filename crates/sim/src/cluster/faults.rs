@@ -10,10 +10,10 @@ impl Engine<'_> {
     /// A node stops: what it had is gone, the desk is told, and so are its connections.
     pub(super) fn node_down(&mut self, node: u16) {
         let id = ServerId(node);
-        if !self.desk.cluster().is_usable(id) {
+        if !self.clerk.cluster().is_usable(id) {
             return;
         }
-        self.desk.set_state(id, State::Down);
+        self.clerk.set_state(id, State::Down);
         self.set_limit();
         let now = self.now;
         let member = &mut self.members[id.index()];
@@ -43,10 +43,10 @@ impl Engine<'_> {
     /// A node is back, with nothing in its cache.
     pub(super) fn node_up(&mut self, node: u16) {
         let id = ServerId(node);
-        if self.desk.cluster().is_usable(id) {
+        if self.clerk.cluster().is_usable(id) {
             return;
         }
-        self.desk.set_state(id, State::Up);
+        self.clerk.set_state(id, State::Up);
         self.set_limit();
         for place in core::mem::take(&mut self.stalled) {
             self.again(place);

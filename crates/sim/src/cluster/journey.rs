@@ -32,7 +32,7 @@ impl Engine<'_> {
         let (aim, _) = self.script.aim(connection.at);
         let target = self.setup.known_as(aim.id);
         let request = Request { at: self.now, target, class: Class::STATIC, holder: None };
-        let Some((answer, ticket)) = self.desk.assign(&request, &[]) else {
+        let Some((answer, ticket)) = self.clerk.assign(&request, &[]) else {
             connection.turn_to(Stage::Stalled);
             self.stalled.push(place);
             return;
@@ -57,7 +57,7 @@ impl Engine<'_> {
         if begins {
             connection.asked = self.now;
             let held = connection.held.as_mut().expect("its last request was served");
-            held.batch_begin(&mut self.desk, self.now);
+            self.clerk.batch_begin(held, self.now);
         }
         if self.setup.distributed.is_some() {
             return self.read_later(place);
@@ -80,7 +80,7 @@ impl Engine<'_> {
         let mechanism = self.setup.mechanism;
         if matches!(mechanism, Mechanism::SingleHandoff | Mechanism::Splicing) {
             let held = connection.held.as_mut().expect("it has a holder");
-            held.serve(&mut self.desk, &request, holder);
+            self.clerk.serve(held, &request, holder);
             return self.serve(place, holder, Duration::ZERO, true);
         }
         if mechanism == Mechanism::Relaying {
@@ -88,17 +88,17 @@ impl Engine<'_> {
         } else if self.setup.reports == Reports::Exact {
             self.tell(holder);
         }
-        let answer = self.desk.ask(&request, &[]).expect("the holder is up");
+        let answer = self.clerk.ask(&request, &[]).expect("the holder is up");
         let (server, away) = (answer.server, answer.server != holder);
         let held = self.connections.get(place).held.as_mut().expect("it has a holder");
         if mechanism == Mechanism::Forwarding {
-            held.serve(&mut self.desk, &request, server);
+            self.clerk.serve(held, &request, server);
             if away {
                 return self.forward(place, server, Duration::ZERO);
             }
             return self.serve(place, holder, Duration::ZERO, answer.cache);
         }
-        held.move_to(&mut self.desk, &request, server);
+        self.clerk.hand_on(held, &request, server);
         let mut join = Duration::ZERO;
         if away {
             join = self.moved(holder, server);
@@ -145,7 +145,7 @@ impl Engine<'_> {
         if has(server) {
             return None;
         }
-        self.desk.cluster().usable().iter().copied().find(|id| has(*id))
+        self.clerk.cluster().usable().iter().copied().find(|id| has(*id))
     }
 
     /// The holder reads the request, after `connect` for the connection, and will fetch the target
@@ -266,7 +266,7 @@ impl Engine<'_> {
         if let Some(held) = self.connections.get(place).held.take() {
             let holder = held.holder();
             let outcome = Outcome { at: self.now, ok, first_byte: None };
-            held.close(&mut self.desk, outcome);
+            self.clerk.close(held, outcome);
             self.closed(holder);
         }
     }
@@ -321,7 +321,7 @@ impl Engine<'_> {
     fn tell(&mut self, id: ServerId) {
         let queue = self.members[id.index()].node.disk_queue(self.now);
         let disk_queue = u32::try_from(queue).unwrap_or(u32::MAX);
-        self.desk.report(id, Report { at: self.now, disk_queue, ..Report::default() });
+        self.clerk.report(id, Report { at: self.now, disk_queue, ..Report::default() });
     }
 
     fn opened(&mut self, id: ServerId) {

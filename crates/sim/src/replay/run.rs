@@ -8,11 +8,12 @@ use super::holders::Holders;
 use super::server::{Next, Server};
 use super::slices::Slices;
 use super::{Demand, Histogram, Outcome, Pace, ServerOutcome, Setup};
+use crate::Clerk;
 use core::time::Duration;
 use model::{Calendar, Slab, Source};
 use policy::{
-    Admission, AdmissionForm, Cluster, Desk, Dice, Instant, Load, Request, ServerId, Spec, State,
-    TargetId, Ticket, Why,
+    Admission, AdmissionForm, Cluster, Dice, Instant, Load, Request, ServerId, TargetId, Ticket,
+    Why,
 };
 
 /// Requests that are served at once, at most, in an open loop: beyond, a front-end would long have
@@ -49,7 +50,7 @@ struct Open {
 
 /// A cluster that is being played a log.
 pub struct Run {
-    desk: Desk,
+    clerk: Clerk,
     servers: Vec<Server>,
     pace: Pace,
     /// Whether entering the disk is an event.
@@ -100,16 +101,13 @@ impl Run {
 
     fn with(setup: &Setup, stepped: bool, timely: bool) -> Self {
         let policy = (setup.policy.build)(&setup.params);
-        let mut desk = Desk::new(policy, Cluster::new(0.0), setup.seed);
-        for number in 1..=setup.servers.max(1) {
-            let spec = Spec { name: format!("s{number}").into(), weight: 1, capacity: None };
-            desk.join(spec, State::Up, Instant::ZERO).expect("a cluster has 65,536 slots");
-        }
-        let servers = vec![Server::new(setup, stepped); desk.cluster().usable().len()];
+        let names = (1..=setup.servers.max(1)).map(|number| format!("s{number}"));
+        let clerk = Clerk::new(policy, names, setup.seed);
+        let servers = vec![Server::new(setup, stepped); clerk.cluster().usable().len()];
         let speed = if let Pace::Open { speed } = setup.pace { speed } else { 1.0 };
         Self {
-            open_max: open_max(setup.pace, desk.cluster()),
-            desk,
+            open_max: open_max(setup.pace, clerk.cluster()),
+            clerk,
             servers,
             pace: setup.pace,
             stepped,
@@ -168,7 +166,7 @@ impl Run {
         let homes = hot.iter().map(|target| self.homes(*target)).collect();
         let first = self.first.unwrap_or_default();
         let end = self.now;
-        let books = self.desk.cluster();
+        let books = self.clerk.cluster();
         assert_eq!(books.total(), Load::ZERO, "every request that was begun has ended");
         let server = |(at, server): (usize, &Server)| ServerOutcome {
             requests: server.requests,
@@ -198,7 +196,7 @@ impl Run {
             latency: self.latency,
             servers,
             replicated: self.copies.replicated(),
-            gauges: self.desk.policy().gauges(),
+            gauges: self.clerk.policy().gauges(),
             whys: self.totals.whys,
             homes,
             slices: self.slices.into_list(),
@@ -208,7 +206,7 @@ impl Run {
 
     /// About how much memory it holds, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let table = self.desk.policy().gauges().targets * size_of::<[u64; 6]>();
+        let table = self.clerk.policy().gauges().targets * size_of::<[u64; 6]>();
         let caches: usize = self.servers.iter().map(Server::memory_bytes).sum();
         caches + table + self.copies.memory_bytes() + self.holders.memory_bytes()
     }
@@ -228,7 +226,7 @@ impl Run {
             holder: self.holders.of(demand.client, demand.at),
         };
         let (answer, ticket) =
-            self.desk.assign(&request, &[]).expect("every server of a run is up");
+            self.clerk.assign(&request, &[]).expect("every server of a run is up");
         self.holders.note(demand.client, answer.server, demand.at);
         self.totals.whys[answer.why.index()] += 1;
 
@@ -313,7 +311,7 @@ impl Run {
             self.servers[server.index()].read_done(target);
         }
         let took = at.since(open.ticket.request.at);
-        self.desk.finish(open.ticket, policy::Outcome { at, ok: true, first_byte: Some(took) });
+        self.clerk.end(open.ticket, policy::Outcome { at, ok: true, first_byte: Some(took) });
         if self.timely {
             self.report_queues(server);
         }
@@ -332,9 +330,9 @@ impl Run {
         self.report_due = now.plus(REPORT_PERIOD);
         for (at, server) in self.servers.iter_mut().enumerate() {
             let id = ServerId(at as u16);
-            let active = active(self.desk.cluster().load(id));
+            let active = active(self.clerk.cluster().load(id));
             let report = server.report(now, active);
-            self.desk.report(id, report);
+            self.clerk.report(id, report);
         }
     }
 

@@ -3,14 +3,15 @@
 
 use super::cost::{LAN_DELAY, SEGMENT_BYTES, SwitchCost};
 use super::setup::{Contender, Delivery, Layer, Setup};
+use crate::Clerk;
 use core::time::Duration;
 use model::Station;
-use policy::{Class, Cluster, Desk, Instant, Outcome, Request, ServerId, Spec, State, Ticket};
+use policy::{Class, Instant, Outcome, Request, ServerId, Ticket};
 use workload::visits::Object;
 
 /// The switch.
 pub(super) struct Switch {
-    pub desk: Desk,
+    pub clerk: Clerk,
     pub cpu: Station,
     /// Its own card, which replies cross when it is a gateway.
     pub nic: Station,
@@ -21,13 +22,10 @@ pub(super) struct Switch {
 
 impl Switch {
     pub fn new(setup: &Setup, contender: &Contender, seed: u64) -> Self {
-        let mut desk = Desk::new(contender.build(), Cluster::new(0.0), seed);
-        for server in 0..setup.servers {
-            let spec = Spec { name: format!("web{server}").into(), weight: 1, capacity: None };
-            desk.join(spec, State::Up, Instant::ZERO).expect("a model cluster fits into the desk");
-        }
+        let names = (0..setup.servers).map(|server| format!("web{server}"));
+        let clerk = Clerk::new(contender.build(), names, seed);
         Self {
-            desk,
+            clerk,
             cpu: Station::default(),
             nic: Station::default(),
             layer: contender.layer,
@@ -77,7 +75,7 @@ impl Switch {
             Layer::Seven | Layer::SevenEach => (object.target, object.class),
         };
         let request = Request { at: now, target, class, holder };
-        self.desk.assign(&request, &[]).map(|(_, ticket)| ticket)
+        self.clerk.assign(&request, &[]).map(|(_, ticket)| ticket)
     }
 
     /// When the request reaches the server, which another than `holder` has to be given it.
@@ -87,6 +85,6 @@ impl Switch {
 
     /// The work of a ticket is over.
     pub fn finish(&mut self, ticket: Ticket, at: Instant, ok: bool) {
-        self.desk.finish(ticket, Outcome { at, ok, first_byte: None });
+        self.clerk.end(ticket, Outcome { at, ok, first_byte: None });
     }
 }

@@ -102,9 +102,9 @@ impl World {
     pub fn gather(&mut self, now: Instant) {
         for (server, slot) in self.servers.iter_mut().zip(0..) {
             let id = ServerId(slot);
-            if self.switch.desk.cluster().is_usable(id) {
+            if self.switch.clerk.cluster().is_usable(id) {
                 let report = server.report(now);
-                self.switch.desk.report(id, report);
+                self.switch.clerk.report(id, report);
             }
         }
     }
@@ -142,26 +142,26 @@ impl World {
 
     /// The last user has left, for now at least.
     pub fn close_books(&mut self, now: Instant) {
-        let servers = self.switch.desk.cluster().servers();
+        let servers = self.switch.clerk.cluster().servers();
         self.outcome.load = servers.map(|server| server.load_mean(Instant::ZERO, now)).sum();
         self.outcome.drained = now.since(Instant::ZERO);
     }
 
     /// A server fails: it loses all it had.
     pub fn fail(&mut self, id: ServerId) {
-        self.switch.desk.set_state(id, State::Down);
+        self.switch.clerk.set_state(id, State::Down);
     }
 
     /// A server is back, with an empty cache and nothing to do.
     pub fn restore(&mut self, now: Instant, id: ServerId) {
         self.servers[id.index()].restart(now);
         (self.before.0[id.index()], self.seen[id.index()]) = (Busy::default(), Busy::default());
-        self.switch.desk.set_state(id, State::Up);
+        self.switch.clerk.set_state(id, State::Up);
     }
 
     /// Asserts that nothing is left to do: what began has ended, on every book.
     pub fn assert_empty(&self, now: Instant) {
-        assert_eq!(self.switch.desk.cluster().total(), policy::Load::ZERO, "loads end");
+        assert_eq!(self.switch.clerk.cluster().total(), policy::Load::ZERO, "loads end");
         let idle = self.servers.iter().all(|server| server.is_idle(now));
         assert!(idle, "no server has work when every visitor has left");
     }

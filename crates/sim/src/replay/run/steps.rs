@@ -38,9 +38,9 @@ impl Run {
 
     /// Has a server say how long its queues are.
     pub(super) fn report_queues(&mut self, id: ServerId) {
-        let active = active(self.desk.cluster().load(id));
+        let active = active(self.clerk.cluster().load(id));
         let report = self.servers[id.index()].queues(self.now, active);
-        self.desk.report(id, report);
+        self.clerk.report(id, report);
     }
 }
 
