@@ -258,6 +258,12 @@ impl Cluster {
         self.server(id).map_or(Load::MAX, |server| server.pressure(self.share_max))
     }
 
+    /// What [`Cluster::pressure`] would be with another load.
+    pub(crate) fn pressure_at(&self, id: ServerId, load: Load) -> Load {
+        let of = |server: &Server| load.scaled(self.share_max, server.share().max(1));
+        self.server(id).map_or(Load::MAX, of)
+    }
+
     /// The largest load of `id` whose [`Cluster::pressure`] is at most `pressure`.
     #[inline]
     pub fn load_at(&self, id: ServerId, pressure: Load) -> Load {

@@ -7,15 +7,17 @@
 //!
 //! `metric = "utilisation"` is the form that the authors of CAP compared with (Casalicchio,
 //! Colajanni, WWW10 2001): the same rule on the reported utilisation, 0.3 and 0.7 instead of 25 and
-//! 65. It acts on reports that may be seconds old, and can say nothing of loads: no guard.
+//! 65. `metric = "reported"` is what their prototype did: open connections, but as the servers
+//! counted them and were asked for every 10 s. Both act on reports that may be seconds old, and can
+//! say nothing of loads: no guard.
 
 use crate::mappings::Mapping;
 use crate::params::{Kind, Param, Params, Value};
 use crate::targets::{TARGETS_MAX_DEFAULT, TARGETS_MAX_LIMIT};
-use crate::thresholds::{T_HIGH, T_LOW, Thresholds};
+use crate::thresholds::{Source, T_HIGH, T_LOW, Thresholds};
 use crate::{
-    Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Guard, Instant, Policy, Request,
-    Server, ServerId, TargetId, Why,
+    Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Guard, Policy, Request, Server,
+    ServerId, TargetId, Why,
 };
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -29,10 +31,11 @@ pub(crate) const ENTRY: Entry = Entry {
         T_HIGH_PARAM,
         Param {
             name: "metric",
-            kind: Kind::Word(&["connections", "utilisation"]),
+            kind: Kind::Word(&["connections", "reported", "utilisation"]),
             default: || Value::Word("connections"),
-            about: "what the thresholds are compared with: open requests (ASPLOS 1998), or the \
-                    reported utilisation (CAP, WWW10 2001)",
+            about: "what the thresholds are compared with: open requests as counted here (ASPLOS \
+                    1998), or as the server last reported (the prototype of CAP, WWW10 2001); or \
+                    the reported utilisation (CAP, WWW10 2001)",
         },
         Param {
             name: "u_low",
@@ -74,6 +77,15 @@ pub(crate) const MAX_TARGETS_PARAM: Param = Param {
     about: "targets remembered; the least recent is forgotten beyond",
 };
 
+/// The thresholds in requests, compared with what `metric` says.
+pub(crate) fn thresholds(params: &Params) -> Thresholds {
+    let source = match params.word("metric") {
+        "reported" => Source::Reports,
+        _ => Source::Books,
+    };
+    Thresholds::new(params.count("t_low"), params.count("t_high")).with_source(source)
+}
+
 /// What [`MAX_TARGETS_PARAM`] is set to.
 pub(crate) fn max_targets(params: &Params) -> usize {
     let max = params.count("max_targets").expect("max_targets cannot be auto");
@@ -98,9 +110,7 @@ impl Lard {
             "utilisation" => {
                 Metric::Utilisation { low: params.real("u_low"), high: params.real("u_high") }
             }
-            _ => {
-                Metric::Connections(Thresholds::new(params.count("t_low"), params.count("t_high")))
-            }
+            _ => Metric::Connections(thresholds(params)),
         };
         Self { metric, mapping: Mapping::new(max_targets(params)) }
     }
@@ -134,11 +144,7 @@ impl Lard {
 
     fn guard(&self, id: ServerId, cluster: &Cluster) -> Option<Guard> {
         let Metric::Connections(thresholds) = &self.metric else { return None };
-        Some(Guard {
-            load_max: thresholds.load_high(id, cluster),
-            until: Instant::NEVER,
-            epoch: cluster.epoch(),
-        })
+        thresholds.guard(id, cluster)
     }
 }
 

@@ -9,14 +9,14 @@
 //!   before: an old set may gain one server and lose another by the same request;
 //! * members that are not usable are passed over, and a set of none but such counts as empty.
 
-use crate::lard::{MAX_TARGETS_PARAM, T_HIGH_PARAM, T_LOW_PARAM, max_targets};
+use crate::lard::{MAX_TARGETS_PARAM, T_HIGH_PARAM, T_LOW_PARAM, max_targets, thresholds};
 use crate::mappings::Replicas;
 use crate::params::{Kind, Param, Params, Value};
 use crate::servers::ServerSet;
 use crate::thresholds::Thresholds;
 use crate::{
-    Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Guard, Instant, Policy, Request,
-    ServerId, TargetId, Why,
+    Assignment, Change, Cluster, Dice, Entry, Expect, Gauges, Instant, Policy, Request, ServerId,
+    TargetId, Why,
 };
 use core::time::Duration;
 
@@ -34,6 +34,14 @@ pub(crate) const ENTRY: Entry = Entry {
             kind: Kind::Span,
             default: || Value::Span(Duration::from_secs(20)),
             about: "how long a set must be unchanged before it may shrink (ASPLOS 1998: 20s)",
+        },
+        Param {
+            name: "metric",
+            kind: Kind::Word(&["connections", "reported"]),
+            default: || Value::Word("connections"),
+            about: "what the thresholds are compared with: open requests as counted here (ASPLOS \
+                    1998), or as the server last reported (the prototype of CAP, WWW10 2001, had \
+                    LARD so)",
         },
         MAX_TARGETS_PARAM,
     ],
@@ -72,7 +80,7 @@ pub(crate) struct LardR {
 impl LardR {
     pub(crate) fn new(params: &Params) -> Self {
         Self {
-            thresholds: Thresholds::new(params.count("t_low"), params.count("t_high")),
+            thresholds: thresholds(params),
             age_max: params.span("k"),
             replicas: Replicas::new(max_targets(params)),
         }
@@ -115,25 +123,20 @@ impl LardR {
         let stays = cluster.is_usable(only) && !self.thresholds.too_busy(only, cluster);
         stays.then_some(only)
     }
-
-    #[inline]
-    fn guard(&self, only: ServerId, cluster: &Cluster) -> Guard {
-        let load_max = self.thresholds.load_high(only, cluster);
-        Guard { load_max, until: Instant::NEVER, epoch: cluster.epoch() }
-    }
 }
 
 impl Policy for LardR {
     fn decide(&self, request: &Request, cluster: &Cluster, _: &mut Dice) -> Option<Assignment> {
         if let Some(id) = self.only_member(request.target, cluster) {
-            let guard = Some(self.guard(id, cluster));
+            let guard = self.thresholds.guard(id, cluster);
             let answer = Assignment::new(id, Why::Affinity);
             return Some(Assignment { expect: Expect::Hit, guard, ..answer });
         }
         let plan = self.plan(request, cluster)?;
         let expect = if plan.join { Expect::Miss } else { Expect::Hit };
         // With several members another one may become the least loaded at any time.
-        let guard = (plan.len == 1).then(|| self.guard(plan.server, cluster));
+        let alone = (plan.len == 1).then_some(plan.server);
+        let guard = alone.and_then(|id| self.thresholds.guard(id, cluster));
         Some(Assignment { expect, guard, ..Assignment::new(plan.server, plan.why) })
     }
 
