@@ -99,6 +99,8 @@ pub const SECTIONS: &[Section] = &[
     table("server", Form::Named, "Who answers: `[server.NAME]`, one table for each server. The \
         name is the server's identity: hash policies place servers by it, so a server that moves \
         to another address under its old name keeps its targets.", SERVER),
+    table("agents", Form::One, "How servers' agents are asked for their reports, whatever the \
+        delivery: policies that go by reports have them from there.", AGENTS),
     table("policy", Form::Open, "How a server is chosen. The other keys of this table are the \
         parameters of the chosen policy: `baton policies` lists them.", POLICY),
     table("classes", Form::One, "Classes of your own, beside the five fixed ones: static, light, \
@@ -166,7 +168,14 @@ const SERVER: &[Key] = &[
     key("max_inflight", Count(1, 1_000_000, &["off"]), Unset("max_inflight of [queue]"),
         "Requests it is given at once; others wait in its queue."),
     key("agent", Text, Unset("nobody is asked"), "`HOST:PORT` of its `baton agent`, which reports \
-        its load and the connections that it owns."),
+        its load, whether its host takes connections over, and those that it has. What reports \
+        below a path is `HOST:PORT/PREFIX`: GET /PREFIX/load is asked."),
+];
+
+#[rustfmt::skip]
+const AGENTS: &[Key] = &[
+    key("period", Span(100, HOUR, &[]), Is("\"1s\""), "How often each is asked. A report is \
+        believed for three of these; then the policy takes the server for idle."),
 ];
 
 #[rustfmt::skip]
@@ -189,11 +198,12 @@ const ONEWAY: &[Key] = &[
     key("idle", Span(SECOND, 30 * DAY, &[]), Is("\"1h\""), "A connection that was handed over, \
         without a segment of the client; then it is forgotten."),
     key("flows_max", Count(1024, 16_000_000, &[]), Is("1000000"), "Connections handed over at \
-        once, some 100 bytes of kernel memory each; beyond, the relay takes them."),
+        once, some 190 bytes of kernel memory each, taken at the start; beyond, the relay takes \
+        them."),
     key("memos_max", Count(1024, 16_000_000, &[]), Is("1000000"), "Answers that the kernel may \
         repeat, some 64 bytes of kernel memory each; the oldest go first."),
-    key("agent_period", Span(100, HOUR, &[]), Is("\"1s\""), "How often agents are asked. A report \
-        is believed for three of these."),
+    key("agent_period", Span(100, HOUR, &[]), Unset("period of [agents]"), "How often agents are \
+        asked: the same as period of [agents], which is the better place."),
     key("pin", Text, Is("\"/sys/fs/bpf/baton\""), "A folder in a file system of type bpf, where \
         the kernel's tables outlive the process. Of each switch of a machine its own."),
 ];

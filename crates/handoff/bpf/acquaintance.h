@@ -33,7 +33,7 @@ static __noinline int deliver(struct __sk_buff *skb, struct passage *t, struct f
 static __always_inline int asked_again(struct __sk_buff *skb, struct passage *t, struct flow *flow,
 				       const struct server *holder)
 {
-	if ((__u8)(asked_now() - flow->asked) < 2)
+	if ((__u8)(asked_at(t->now_ns) - flow->asked) < 2)
 		return drop(COUNT_ASKED_ALREADY);
 	return send_plain(skb, &t->p, flow, holder);
 }
@@ -63,12 +63,12 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 			/* A body, or what the holder can make of it. */
 			return send_plain(skb, &t->p, flow, holder);
 		}
-		slot = looks == LOOKS_UNCLEAR ? ASK : decide(s, &t->p.key, flow->holder);
+		slot = looks == LOOKS_UNCLEAR ? ASK : decide(&t->p.key, flow->holder, t->now_ns);
 		if (slot == ASK) {
 			flow->decided_ack = t->p.ack;
 			flow->decided_seq = t->p.seq;
 			flow->decided = ASK;
-			flow->asked = asked_now();
+			flow->asked = asked_at(t->now_ns);
 			return ask(skb, t);
 		}
 	}
@@ -84,7 +84,7 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 {
 	if (!(resyn_recent(flow) || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
-	    t->p.flags & RST || !cookie_check(&t->p, &t->known, bpf_ktime_get_coarse_ns()))
+	    t->p.flags & RST || !cookie_check(&t->p, &t->known, t->now_ns))
 		return 0;
 	if (t->p.length) {
 		close_flow(flow);
@@ -130,7 +130,7 @@ static __noinline int acquaintance(struct __sk_buff *skb, struct passage *t, str
 	/* Whoever sent this does not know the connection: the server's stack judges, we learn nothing. */
 	if (!in_window(flow, &t->p))
 		return send_plain(skb, &t->p, flow, holder);
-	flow->seen_ns = bpf_ktime_get_coarse_ns();
+	flow->seen_ns = t->now_ns;
 	if (holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
 		return reset_client(skb, t, flow);
 	if (t->p.flags & (FIN | RST))

@@ -104,9 +104,11 @@ static __always_inline void tell(const struct flow_key *key, const struct memo *
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-/* Who answers the request that was scanned: a slot, RELAY, or ASK. */
-static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow, __u32 holder)
+/* Who answers the request that was scanned: a slot, RELAY, or ASK. Global, so that it is verified
+ * once, not once for each way that leads to it. */
+__noinline __u32 decide(const struct flow_key *flow, __u32 holder, __u64 now_ns)
 {
+	const struct scan *s = scanned();
 	struct memo_key key = {};
 	struct page *page = the_page();
 	struct memo *memo;
@@ -115,9 +117,9 @@ static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow
 	__u32 server, number;
 	__u64 turn;
 
-	if (s->hosts > 1 || !page)
+	if (!s || !flow || s->hosts > 1 || !page)
 		return ASK;
-	memo_key_of(&key);
+	memo_key_of(s, &key);
 	memo = bpf_map_lookup_elem(&memos, &key);
 	if (!memo)
 		return ASK;
@@ -129,7 +131,7 @@ static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow
 	case MEMO_TARGET:
 		server = memo->server;
 		book = bpf_map_lookup_elem(&books, &server);
-		if (!book || bpf_ktime_get_coarse_ns() >= memo->until_ns ||
+		if (!book || now_ns >= memo->until_ns ||
 		    book->load + book->open * LOAD_ONE > memo->load_max)
 			return ASK;
 		break;
@@ -137,7 +139,7 @@ static __noinline __u32 decide(const struct scan *s, const struct flow_key *flow
 		number = memo->wheel;
 		wheel = bpf_map_lookup_elem(&wheels, &number);
 		if (!wheel || wheel->epoch != page->epoch || !wheel->length ||
-		    bpf_ktime_get_coarse_ns() >= wheel->until_ns)
+		    now_ns >= wheel->until_ns)
 			return ASK;
 		turn = __sync_fetch_and_add(&wheel->cursor, 1);
 		/* Taken back between the look at its epoch and here: this was nobody's turn. */

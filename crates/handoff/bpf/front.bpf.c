@@ -157,6 +157,7 @@ int front_ingress(struct __sk_buff *skb)
 		return be_killer(skb, &t->p);
 	if (skb->ifindex == site.tap_ifindex && read_note(skb, t))
 		return TC_ACT_SHOT;
+	t->now_ns = bpf_ktime_get_coarse_ns();
 	/* Most packets are of a flow, and then no other table is needed. */
 	flow = bpf_map_lookup_elem(&flows, &t->p.key);
 	if (flow && !(t->p.flags & SYN) && !flow->resyn && flow->state == FLOW_OPEN &&
@@ -177,7 +178,7 @@ int front_ingress(struct __sk_buff *skb)
 			return drop(COUNT_MALFORMED);
 		if (flow)
 			flow->resyn = resyn_now();
-		return answer_syn(skb, &t->p);
+		return answer_syn(skb, &t->p, t->now_ns);
 	}
 	if (!flow || begins_anew(t, flow))
 		return stranger(skb, t);

@@ -26,7 +26,7 @@ static __noinline int relay_here(struct __sk_buff *skb, struct passage *t, struc
 		known->mss = flow->mss;
 		known->wscale = flow->wscale;
 		known->sack = !!(flow->options & OPT_SACK);
-	} else if (!cookie_check(&t->p, known, bpf_ktime_get_coarse_ns())) {
+	} else if (!cookie_check(&t->p, known, t->now_ns)) {
 		return drop(COUNT_COOKIE_REFUSED);
 	}
 	t->o.mss = known->mss;

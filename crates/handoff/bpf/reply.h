@@ -98,7 +98,7 @@ static __always_inline void fill_answer(struct answer *answer, const struct pack
 }
 
 /* Answers a SYN without keeping anything of it. */
-static __noinline int answer_syn(struct __sk_buff *skb, const struct packet *p)
+static __noinline int answer_syn(struct __sk_buff *skb, const struct packet *p, __u64 now_ns)
 {
 	__u8 old[60] = {};
 	struct answer answer = {};
@@ -109,7 +109,7 @@ static __noinline int answer_syn(struct __sk_buff *skb, const struct packet *p)
 	if (p->length || bytes < sizeof(struct tcphdr) || bytes > sizeof(old))
 		return drop(COUNT_MALFORMED);
 	parse_options(skb, p, &o);
-	fill_answer(&answer, p, &o, bpf_ktime_get_coarse_ns());
+	fill_answer(&answer, p, &o, now_ns);
 	if (bpf_skb_load_bytes(skb, p->l4, old, bytes))
 		return drop(COUNT_MALFORMED);
 	((struct tcphdr *)old)->check = 0;

@@ -42,7 +42,7 @@ static __noinline int open_flow(struct __sk_buff *skb, struct passage *t, __u32 
 	if (!server || server->state != SERVER_UP)
 		return ask(skb, t);
 	*flow = (struct flow){
-		.seen_ns = bpf_ktime_get_coarse_ns(),
+		.seen_ns = t->now_ns,
 		.counted = slot,
 		.holder = slot,
 		.connection = t->p.seq,
@@ -103,7 +103,7 @@ static __always_inline int not_the_first(struct __sk_buff *skb, struct passage *
 static __always_inline int ask_first(struct __sk_buff *skb, struct passage *t)
 {
 	struct pending *pending = bpf_map_lookup_elem(&pendings, &t->p.key);
-	struct pending fresh = { .seq = t->p.seq, .asked = asked_now() };
+	struct pending fresh = { .seq = t->p.seq, .asked = asked_at(t->now_ns) };
 
 	if (pending && pending->seq == t->p.seq && (__u8)(fresh.asked - pending->asked) < 2)
 		return drop(COUNT_ASKED_ALREADY);
@@ -120,7 +120,7 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 
 	if (t->p.flags & RST || !(t->p.flags & ACK))
 		return PASS;
-	offset = cookie_offset(&t->p, &t->known, bpf_ktime_get_coarse_ns());
+	offset = cookie_offset(&t->p, &t->known, t->now_ns);
 	if (offset)
 		return not_the_first(skb, t, offset);
 	if (!t->p.length && !(t->p.flags & FIN)) {
@@ -153,7 +153,7 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 		case LOOKS_REQUEST:
 			break;
 		}
-		slot = decide(s, &t->p.key, NOBODY);
+		slot = decide(&t->p.key, NOBODY, t->now_ns);
 	}
 	if (slot == RELAY)
 		return relay(skb, t, COUNT_LOCAL_VERDICT);

@@ -310,11 +310,15 @@ impl Seen {
 
     /// Four bytes of the TCP header of an answer.
     pub fn double(&self, at: usize) -> u32 {
-        let frame = &self.tried.frame;
-        let ip = if frame[ETHERNET] >> 4 == 4 { usize::from(frame[ETHERNET] & 15) * 4 } else { 40 };
-        let at = ETHERNET + ip + at;
-        u32::from_be_bytes(frame[at..at + 4].try_into().unwrap())
+        tcp_double(&self.tried.frame, at)
     }
+}
+
+/// Four bytes of a frame's TCP header.
+pub fn tcp_double(frame: &[u8], at: usize) -> u32 {
+    let ip = if frame[ETHERNET] >> 4 == 4 { usize::from(frame[ETHERNET] & 15) * 4 } else { 40 };
+    let at = ETHERNET + ip + at;
+    u32::from_be_bytes(frame[at..at + 4].try_into().unwrap())
 }
 
 fn name_of(verdict: i32) -> &'static str {
