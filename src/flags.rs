@@ -6,6 +6,8 @@
 mod agent;
 mod doctor;
 mod figures;
+mod load;
+mod origin;
 mod reference;
 mod sim;
 mod testbed;
@@ -14,6 +16,8 @@ mod trace;
 pub use agent::Agent;
 pub use doctor::{Doctor, HostRole, NetworkForm, SiteFlags};
 pub use figures::{Claims, Effort, Figures};
+pub use load::{ArrivalKind, Load, LoadReport, LoadWay, LoadWork};
+pub use origin::Origin;
 pub use reference::{Completions, Man, Schema, SchemaFormat};
 pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
 pub use testbed::{Testbed, TestbedCommand, TestbedDemo, TestbedDown, TestbedStatus, TestbedUp};
@@ -76,7 +80,9 @@ pub enum Command {
     /// Run beside a server: take over connections that are handed to it, and report its load
     Agent(Agent),
     /// Be an emulated Web server, for demonstrations and experiments
-    Origin(Origin),
+    Origin(Box<Origin>),
+    /// Ask a server or switch as many users would, and say what they had to wait
+    Load(Box<Load>),
     /// Make a site of network namespaces with unmodified servers, to try one-way delivery
     Testbed(Testbed),
     /// Print the JSON Schema of the configuration, or its reference
@@ -331,36 +337,6 @@ pub struct Demo {
     /// Print one JSON object as the last line
     #[arg(long)]
     pub json: bool,
-}
-
-/// Flags of `baton origin`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Real HTTP over real sockets; service times follow a model of CPU, disk and cache.
-Its state is at /.origin/status.
-
-Examples:
-  baton origin --listen 127.0.0.1:9001
-  baton origin --listen 127.0.0.1:9001 --cache 32MiB --cache-policy gds --costs flash")]
-pub struct Origin {
-    /// Where it listens
-    #[arg(short, long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
-    pub listen: std::net::SocketAddr,
-    /// Size of its cache
-    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = size)]
-    pub cache: u64,
-    /// Which targets leave a full cache: `lru`, or a Greedy-Dual-Size such as `gds`
-    #[arg(long, value_name = "NAME", default_value = "lru")]
-    pub cache_policy: String,
-    /// What requests cost its CPU: asplos, apache or flash
-    #[arg(long, value_name = "NAME", default_value = "asplos")]
-    pub costs: String,
-    /// Real seconds for each second of the model; 0 answers at once
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
-    pub time_scale: f64,
-    /// Its name in Cache-Status and on its status page
-    #[arg(long, default_value = "origin")]
-    pub name: String,
 }
 
 fn span(text: &str) -> Result<std::time::Duration, String> {
