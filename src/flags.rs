@@ -5,6 +5,7 @@
 
 mod agent;
 mod doctor;
+mod experiment;
 mod figures;
 mod load;
 mod origin;
@@ -15,6 +16,7 @@ mod trace;
 
 pub use agent::Agent;
 pub use doctor::{Doctor, HostRole, NetworkForm, SiteFlags};
+pub use experiment::Experiment;
 pub use figures::{Claims, Effort, Figures};
 pub use load::{ArrivalKind, Load, LoadReport, LoadWay, LoadWork};
 pub use origin::Origin;
@@ -69,6 +71,8 @@ pub enum Command {
     Demo(Demo),
     /// Play an access log to clusters on paper: what would another policy, or more servers, bring?
     Sim(Box<Sim>),
+    /// Do the papers' prototypes again: the real switch before emulated servers, beside others
+    Experiment(Experiment),
     /// Make the papers' figures again with the simulator
     Figures(Figures),
     /// Say which claims of the papers the simulator reproduces

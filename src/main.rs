@@ -1,7 +1,7 @@
 //! The program `baton`: one subcommand, one function.
 
 use baton::commands::{
-    agent, check, completions, demo, doctor, explain, figures, man, origin, policies, run as serve,
+    agent, check, completions, demo, doctor, experiment, explain, figures, load, man, origin, policies, run as serve,
     schema, servers, sim, status, testbed, trace,
 };
 use baton::exit::{self, Outcome};
@@ -24,12 +24,14 @@ fn run(command: Command) -> Outcome {
         Command::Weight(args) => servers::weight(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::Figures(args) => figures::figures(&args),
         Command::Claims(args) => figures::claims(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Agent(args) => agent::run(&args),
         Command::Origin(args) => origin::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Testbed(args) => testbed::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Schema(args) => schema::run(&args),

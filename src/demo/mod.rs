@@ -11,7 +11,7 @@ mod plot;
 mod stage;
 mod table;
 
-pub use stage::{Cast, Origins, catalogue, switch};
+pub use stage::{Cast, Origins, THREAD as ORIGINS_THREAD, catalogue, switch};
 pub use table::{Row, json, text};
 
 use crate::exit::say;

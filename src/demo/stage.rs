@@ -37,6 +37,9 @@ pub fn catalogue(plan: &Plan) -> Arc<HashMap<TargetId, u64>> {
     Arc::new(targets.map(entry).collect())
 }
 
+/// The name of the thread on which the emulated servers are.
+pub const THREAD: &str = "origins";
+
 /// Emulated servers on a thread of their own.
 pub struct Origins {
     /// Where they listen.
@@ -51,11 +54,19 @@ impl Origins {
     /// # Errors
     /// When one cannot listen or the thread cannot be started.
     pub fn start(cast: Cast) -> Result<Self> {
+        Self::with((0..cast.servers).map(|at| config(&cast, at)).collect())
+    }
+
+    /// Starts one for each configuration, caches empty.
+    ///
+    /// # Errors
+    /// When one cannot listen or the thread cannot be started.
+    pub fn with(configs: Vec<origin::Config>) -> Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new()
-            .name("origins".to_owned())
-            .spawn(move || play(&cast, &stopped, &tell))
+            .name(THREAD.to_owned())
+            .spawn(move || play(configs, &stopped, &tell))
             .context("cannot start a thread for the servers")?;
         let addresses = told.recv().context("the servers did not start")??;
         Ok(Self { addresses, stop, thread: Some(thread) })
@@ -73,7 +84,7 @@ impl Drop for Origins {
 }
 
 fn play(
-    cast: &Cast,
+    configs: Vec<origin::Config>,
     stopped: &watch::Receiver<bool>,
     tell: &mpsc::Sender<Result<Vec<SocketAddr>>>,
 ) {
@@ -83,7 +94,7 @@ fn play(
         .context("cannot start a reactor for the servers")
         .and_then(|runtime| {
             let _inside = runtime.enter();
-            let origins = (0..cast.servers).map(|at| bind(cast, at)).collect::<Result<Vec<_>>>()?;
+            let origins = configs.into_iter().map(Origin::bind).collect::<Result<Vec<_>, _>>()?;
             drop(_inside);
             Ok((runtime, origins))
         });
@@ -111,9 +122,9 @@ fn play(
     });
 }
 
-fn bind(cast: &Cast, at: usize) -> Result<Origin> {
+fn config(cast: &Cast, at: usize) -> origin::Config {
     let usual = origin::Config::default();
-    let config = origin::Config {
+    origin::Config {
         name: format!("origin-{}", at + 1),
         model: origin::model::Config {
             cpu: origin::model::CpuCost::ASPLOS,
@@ -125,8 +136,7 @@ fn bind(cast: &Cast, at: usize) -> Result<Origin> {
         prefixes: Vec::new(),
         drain_timeout: std::time::Duration::from_millis(100),
         ..usual
-    };
-    Origin::bind(config).map_err(Into::into)
+    }
 }
 
 /// A switch in front of `origins`.

@@ -1,0 +1,58 @@
+//! `baton experiment`: the papers' prototypes, done again with the real switch.
+
+use crate::exit::{self, Exit, Outcome, say};
+use crate::experiments::{self, EXPERIMENTS, Experiment, Lab, Size, page};
+use crate::flags::Experiment as Flags;
+use std::io::{self, Write};
+
+/// Descriptors for each session: client, switch on both sides, server; and those of the program.
+const CONNECTIONS: usize = 4 * 2_000;
+
+/// Measures experiments, lists them, or writes the page of results.
+///
+/// # Errors
+/// When a part of an experiment cannot be started, requests fail, or results cannot be written.
+pub fn run(args: &Flags) -> Outcome {
+    let mut out = io::stdout().lock();
+    if args.list {
+        for Experiment { name, title, source, .. } in EXPERIMENTS {
+            writeln!(out, "{name:15} {title} ({source})")?;
+        }
+        return Ok(Exit::Done);
+    }
+    if let Some(path) = &args.page {
+        page::write(&args.out, path)?;
+        writeln!(out, "page: {}", path.display())?;
+        return Ok(Exit::Done);
+    }
+    let chosen = match experiments::choose(&args.names) {
+        Ok(chosen) => chosen,
+        Err(unknown) => {
+            let message =
+                format!("there is no experiment {unknown}; see `baton experiment --list`");
+            return exit::usage(&message);
+        }
+    };
+    let size = if args.quick { Size::Quick } else { Size::Full };
+    crate::limits::connections_allowed(CONNECTIONS);
+    let lab = Lab::open()?;
+    for experiment in chosen {
+        let Some(table) = experiment.measure(&lab, experiment.scenario, size)? else {
+            say(format_args!(
+                "baton: interrupted in {}, of which nothing is kept; servers and switch are stopped",
+                experiment.name
+            ));
+            return Ok(Exit::Interrupted);
+        };
+        experiment.save(&table, &args.out)?;
+        let limited = table.rows.iter().filter(|row| !row.limit.is_empty()).count();
+        let (folder, points) = (args.out.join(experiment.name), table.rows.len());
+        writeln!(
+            out,
+            "{}: {points} points, {limited} with another limit than the modelled cluster: {}",
+            experiment.name,
+            folder.display()
+        )?;
+    }
+    Ok(Exit::Done)
+}

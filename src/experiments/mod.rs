@@ -1,0 +1,126 @@
+//! LIVE EXPERIMENTS: what the papers did with prototypes, done again with the real switch before
+//! emulated servers, and beside other programs.
+//!
+//! An [`Experiment`] is a row of [`EXPERIMENTS`]: a scenario (`experiments/<name>/scenario.toml`),
+//! the points that it makes, and pictures of them. All write the same table ([`Table`]), with what
+//! may have been the bottleneck other than the modelled cluster noted at each point. The page of
+//! results and the claims are read off those tables alone ([`page`]).
+
+mod bed;
+mod claims;
+mod closed;
+mod clubweb_static;
+mod cluster;
+mod gauge;
+mod lab;
+mod lard;
+mod machine;
+pub mod page;
+mod peers;
+mod phttp;
+mod picture;
+mod table;
+
+pub use bed::Front;
+pub use claims::{CLAIMS, LiveClaim, Outcome, Tables};
+pub use lab::{Job, Lab};
+pub use picture::Picture;
+pub use table::{COLUMNS, Row, Spread, Table};
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// The shape: all of them together in five minutes.
+    Quick,
+    /// What the page is made from: half an hour.
+    Full,
+}
+
+impl Size {
+    /// The word in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// A live experiment.
+pub struct Experiment {
+    /// Its name on the command line, and its folder.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Paper and figures.
+    pub source: &'static str,
+    /// What the paper did, and found.
+    pub paper: &'static str,
+    /// What is done here: what is real, and what is emulated.
+    pub here: &'static str,
+    /// Its scenario, as TOML.
+    pub scenario: &'static str,
+    /// The points of a scenario, in the order in which they are measured.
+    pub plan: fn(&str, Size) -> Result<Vec<Job>>,
+    /// What is drawn.
+    pub pictures: &'static [Picture],
+    /// The columns that its page shows.
+    pub columns: &'static [&'static str],
+}
+
+/// All of them.
+pub const EXPERIMENTS: &[Experiment] =
+    &[lard::EXPERIMENT, phttp::EXPERIMENT, clubweb_static::EXPERIMENT];
+
+/// The experiments with these names; all of them for none.
+///
+/// # Errors
+/// The first name that is no experiment's.
+pub fn choose(names: &[String]) -> Result<Vec<&'static Experiment>, &str> {
+    if names.is_empty() {
+        return Ok(EXPERIMENTS.iter().collect());
+    }
+    let named = |name: &String| EXPERIMENTS.iter().find(|experiment| experiment.name == name);
+    names.iter().map(|name| named(name).ok_or(name.as_str())).collect()
+}
+
+impl Experiment {
+    /// Measures a scenario; `None` when we were asked to stop.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, or the first point that fails.
+    pub fn measure(&self, lab: &Lab, scenario: &str, size: Size) -> Result<Option<Table>> {
+        let mut notes = machine::notes(self.name, size);
+        let jobs = (self.plan)(scenario, size)
+            .with_context(|| format!("experiments/{}/scenario.toml", self.name))?;
+        let began_ns = gauge::now_ns();
+        let Some(rows) = lab.run(self.name, jobs)? else { return Ok(None) };
+        let took_s = gauge::now_ns().saturating_sub(began_ns) as f64 / 1e9;
+        notes.push(("took".to_owned(), format!("{took_s:.0} s")));
+        Ok(Some(Table { notes, rows }))
+    }
+
+    /// Writes table, pictures and page to `<folder>/<name>`.
+    ///
+    /// # Errors
+    /// When the folder or a file cannot be written.
+    pub fn save(&self, table: &Table, folder: &Path) -> Result<()> {
+        let own = folder.join(self.name);
+        fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;
+        for picture in self.pictures {
+            picture.draw(table, self.source, &own)?;
+        }
+        // Read again as others will read it: pages are made from what is written.
+        let text = table.csv();
+        let write = |name: &str, text: &str| {
+            let path = own.join(name);
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+        };
+        write("results.csv", &text)?;
+        write("README.md", &page::readme(self, &Table::parse(&text)?))
+    }
+}

@@ -1,0 +1,246 @@
+//! Programs of others before the same servers: HAProxy, nginx, and Apache as the TCP gateway of
+//! ClubWeb. Real processes, each with its best settings known to us, which end with the experiment.
+
+use super::Lab;
+use crate::exit::say;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A program, and how it chooses a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// HAProxy, in turn.
+    HaProxy,
+    /// HAProxy with consistent hashing of host and path with bounded loads: the factor in per cent.
+    HaProxyBounded(u32),
+    /// nginx, in turn.
+    Nginx,
+    /// Apache with mod_rewrite and mod_proxy, at random: ClubWeb's TCP gateway.
+    Apache,
+}
+
+impl Program {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HaProxy => "haproxy",
+            Self::HaProxyBounded(_) => "haproxy-bounded",
+            Self::Nginx => "nginx",
+            Self::Apache => "apache-gateway",
+        }
+    }
+
+    const fn binary(self) -> &'static str {
+        match self {
+            Self::HaProxy | Self::HaProxyBounded(_) => "haproxy",
+            Self::Nginx => "nginx",
+            Self::Apache => "apache2",
+        }
+    }
+
+    /// What it says its version is; `None` when it is not installed.
+    pub fn version(self) -> Option<String> {
+        let output = Command::new(self.binary()).arg("-v").output().ok()?;
+        let said = [output.stdout, output.stderr].concat();
+        let first = String::from_utf8_lossy(&said).lines().next()?.trim().to_owned();
+        // HAProxy's line ends with where its home page is.
+        Some(first.split(" - ").next().unwrap_or(&first).to_owned())
+    }
+
+    /// Whether it is there; says so aloud if it is not.
+    pub fn is_there(self) -> bool {
+        let there = self.version().is_some();
+        if !there {
+            let (name, binary) = (self.name(), self.binary());
+            say(format_args!(
+                "skipped: {name}, because {binary} is not installed; `make experiments` installs it"
+            ));
+        }
+        there
+    }
+
+    fn template(self) -> &'static str {
+        match self {
+            Self::HaProxy | Self::HaProxyBounded(_) => {
+                include_str!("../../experiments/peers/haproxy.cfg")
+            }
+            Self::Nginx => include_str!("../../experiments/peers/nginx.conf"),
+            Self::Apache => include_str!("../../experiments/peers/apache.conf"),
+        }
+    }
+
+    /// How it lists servers.
+    fn servers(self, addresses: &[SocketAddr]) -> String {
+        let line = |(at, address): (usize, &SocketAddr)| match self {
+            Self::HaProxy | Self::HaProxyBounded(_) => {
+                format!("    server s{at} {address} pool-purge-delay 60s")
+            }
+            Self::Nginx => format!("        server {address} max_fails=0;"),
+            Self::Apache => format!(
+                "<Proxy \"http://{address}\">\n    ProxySet keepalive=On enablereuse=On max=512 \
+                 ttl=60\n</Proxy>"
+            ),
+        };
+        addresses.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn balance(self) -> String {
+        match self {
+            Self::HaProxyBounded(factor) => format!(
+                "balance hash base\n    hash-type consistent sdbm avalanche\n    \
+                 hash-balance-factor {factor}"
+            ),
+            _ => "balance roundrobin".to_owned(),
+        }
+    }
+
+    /// What is run on a configuration in `dir`. One process each, so that nothing is left of it
+    /// when it is killed.
+    fn command(self, dir: &Path, file: &Path) -> Vec<String> {
+        let (dir, file) = (dir.display().to_string(), file.display().to_string());
+        let words: &[&str] = match self {
+            Self::HaProxy | Self::HaProxyBounded(_) => &["haproxy", "-db", "-q", "-f", &file],
+            Self::Nginx => &["nginx", "-e", "stderr", "-p", &dir, "-c", &file],
+            Self::Apache => &["apache2", "-X", "-d", &dir, "-f", &file],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+}
+
+/// A program that runs and accepts connections.
+pub struct Peer {
+    /// Where.
+    pub address: SocketAddr,
+    process: Child,
+    dir: PathBuf,
+}
+
+/// Where Debian keeps Apache's modules.
+const MODULES: &str = "/usr/lib/apache2/modules";
+
+/// How long a program may take until it accepts, and how often it is tried.
+const START: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Tells the folders of one run apart.
+static FOLDERS: AtomicU32 = AtomicU32::new(0);
+
+impl Peer {
+    /// Starts `program` before `servers`.
+    ///
+    /// # Errors
+    /// When it cannot be started or ends by itself, with what it said.
+    pub fn start(lab: &Lab, program: Program, servers: &[SocketAddr]) -> Result<Self> {
+        let address = free()?;
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("baton-experiment-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let started = launch(program, address, servers, &dir);
+        let process = started.inspect_err(|_| remove(&dir))?;
+        let mut peer = Self { address, process, dir };
+        lab.block_on(peer.accepts(program))?;
+        Ok(peer)
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    async fn accepts(&mut self, program: Program) -> Result<()> {
+        for _ in 0..START.as_millis() / GLANCE.as_millis() {
+            if self.process.try_wait()?.is_some() {
+                let said = fs::read_to_string(self.dir.join("said")).unwrap_or_default();
+                bail!("{} ended by itself; it said:\n{said}", program.name());
+            }
+            if TcpStream::connect(self.address).is_ok() {
+                return Ok(());
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+        bail!("{} does not listen on {} after {START:?}", program.name(), self.address)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // Already gone is as good; and it must be reaped either way.
+        let _gone = self.process.kill();
+        let _reaped = self.process.wait();
+        remove(&self.dir);
+    }
+}
+
+fn launch(
+    program: Program,
+    address: SocketAddr,
+    servers: &[SocketAddr],
+    dir: &Path,
+) -> Result<Child> {
+    let list: Vec<String> = servers.iter().map(SocketAddr::to_string).collect();
+    fs::write(dir.join("servers.txt"), format!("all {}\n", list.join("|")))?;
+    // Only root may and must become somebody else.
+    let user = if rustix::process::geteuid().is_root() {
+        format!("LoadModule unixd_module {MODULES}/mod_unixd.so\nUser www-data\nGroup www-data")
+    } else {
+        String::new()
+    };
+    let file = dir.join("conf");
+    let text = program
+        .template()
+        .replace("@DIR@", &dir.display().to_string())
+        .replace("@BIND@", &address.to_string())
+        .replace("@MODULES@", MODULES)
+        .replace("@USER@", &user)
+        .replace("@BALANCE@", &program.balance())
+        .replace("@SERVERS@", &program.servers(servers));
+    fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    let said = File::create(dir.join("said"))?;
+    let words = program.command(dir, &file);
+    // Dies with the thread that starts it, which is this program's first.
+    Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "--"])
+        .args(&words)
+        .stdin(Stdio::null())
+        .stdout(said.try_clone()?)
+        .stderr(said)
+        .spawn()
+        .with_context(|| format!("cannot start {} by setpriv (util-linux)", program.name()))
+}
+
+fn remove(dir: &Path) {
+    // What stays in the temporary folder is the system's to clear away.
+    let _left = fs::remove_dir_all(dir);
+}
+
+/// A port that the kernel gave a moment ago: these programs cannot say which one they were given.
+fn free() -> Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
+    Ok(listener.local_addr()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_place_in_a_configuration_is_left_open() {
+        let servers = [SocketAddr::from(([127, 0, 0, 1], 81))];
+        let known = ["@DIR@", "@BIND@", "@MODULES@", "@USER@", "@BALANCE@", "@SERVERS@"];
+        for program in
+            [Program::HaProxy, Program::HaProxyBounded(125), Program::Nginx, Program::Apache]
+        {
+            let text =
+                known.iter().fold(program.template().to_owned(), |text, at| text.replace(at, ""));
+            assert!(!text.contains('@'), "{text}");
+            assert!(program.servers(&servers).contains("127.0.0.1:81"));
+        }
+        assert!(Program::HaProxyBounded(150).balance().contains("hash-balance-factor 150"));
+    }
+}

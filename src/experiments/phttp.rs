@@ -1,0 +1,137 @@
+//! Aron, Druschel, Zwaenepoel, USENIX 1999: the prototype, with and without persistent connections.
+
+use super::closed::Closed;
+use super::cluster::{Cluster, by_request, divided};
+use super::lard::rice;
+use super::picture::Picture;
+use super::{Experiment, Front, Job, Row, Size};
+use crate::demo::catalogue;
+use crate::exit::say;
+use anyhow::{Result, ensure};
+use model::CpuCost;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+use workload::synth::RICE;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "phttp",
+    title: "Persistent connections: what a mechanism is worth",
+    source: "Aron, Druschel, Zwaenepoel, USENIX ATC 1999, Fig. 13",
+    paper: "Six servers (Apache 1.3.3) behind a front-end in the kernel; the Rice log, clients as \
+            fast as they were answered. Extended LARD with back-end forwarding served four times \
+            as much as WRR, and up to 26 % more with persistent connections than without; LARD \
+            whose first request decides for the connection lost up to 35 % by them.",
+    here: "Real: client, sockets, the switch, its decisions, the servers' reports of their disk \
+           queues. Emulated: the servers (Apache's costs, 85 MB caches; the Rice twin of 1999 with \
+           an eighth of all that has a size). Not back-end forwarding, which needs network \
+           namespaces and root (`make bench-oneway` measures what it costs): the relay itself \
+           fetches each request's reply from whom the policy lard-ext names, so that forwarding \
+           costs servers nothing; the paper puts such a front-end at most 8 % above. LARD without \
+           a mechanism is `delivery = \"splice\"`: the kernel joins client and server after the \
+           first request, for the whole connection. Connections' set-up is charged to servers by \
+           request: whole with HTTP/1.0, divided by the mean requests of a connection with 1.1.",
+    scenario: include_str!("../../experiments/phttp/scenario.toml"),
+    plan,
+    pictures: &[
+        Picture::new("rice", "requests_s", "Rice twin: throughput", "nodes"),
+        Picture::new("rice", "hit_ratio", "Rice twin: hit ratio", "nodes"),
+    ],
+    columns: &["requests_s", "hit_ratio", "p99_ms", "utilisation_mean", "front_cpu"],
+};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    part: u32,
+    cache_mib: u64,
+    requests: u32,
+    per_connection: f64,
+    reports_ms: u64,
+    sessions_per_server: usize,
+    warm_share: f64,
+    warm_s_max: f64,
+    measure_s_max: f64,
+    full: Extent,
+    quick: Extent,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extent {
+    nodes: Vec<usize>,
+    scale: Vec<f64>,
+    repeats: u32,
+}
+
+/// Who is compared: curve, front, and whether connections are kept.
+fn contenders(reports_ms: u64) -> Vec<(&'static str, Front, bool)> {
+    let lard = || "name = \"lard\"".to_owned();
+    let reports = Some(Duration::from_millis(reports_ms));
+    let extended =
+        Front::Baton { policy: "name = \"lard-ext\"".to_owned(), delivery: "relay", reports };
+    let mut all = vec![
+        ("WRR HTTP/1.0", Front::relay("name = \"wrr\""), false),
+        ("WRR HTTP/1.1", Front::relay("name = \"wrr\""), true),
+        ("LARD HTTP/1.0", Front::relay(lard()), false),
+        ("ext-LARD HTTP/1.1", extended, true),
+    ];
+    if rustix::process::geteuid().is_root() && cfg!(feature = "oneway") {
+        let first = Front::Baton { policy: lard(), delivery: "splice", reports: None };
+        all.push(("LARD HTTP/1.1 first decides", first, true));
+    } else {
+        say(format_args!(
+            "skipped: LARD without a mechanism, because delivery \"splice\" needs root and a baton \
+             built with the feature oneway"
+        ));
+    }
+    all
+}
+
+fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
+    let scenario: Scenario = toml::from_str(scenario)?;
+    let extent = match size {
+        Size::Full => scenario.full.clone(),
+        Size::Quick => scenario.quick.clone(),
+    };
+    ensure!(extent.scale.len() == extent.nodes.len(), "a time scale for each number of nodes");
+    let facts = divided(&RICE, scenario.part);
+    let contenders = contenders(scenario.reports_ms);
+    let mut jobs = Vec::new();
+    for repeat in 1..=extent.repeats {
+        let make = (scenario.requests, scenario.per_connection, u64::from(repeat));
+        let (closing, kept) = rice(&facts, make)?;
+        let sizes = catalogue(&kept);
+        for (nodes, time_scale) in extent.nodes.iter().zip(&extent.scale) {
+            for (curve, front, keeps) in &contenders {
+                let (plan, share) =
+                    if *keeps { (&kept, scenario.per_connection) } else { (&closing, 1.0) };
+                let closed = Closed {
+                    plan: Arc::clone(plan),
+                    sessions: scenario.sessions_per_server * nodes,
+                    pipelining: *keeps,
+                    warm_share: scenario.warm_share,
+                    warm_s_max: scenario.warm_s_max,
+                    measure_s_max: scenario.measure_s_max,
+                };
+                let cluster = Cluster {
+                    servers: *nodes,
+                    cache_bytes: (scenario.cache_mib << 20) / u64::from(scenario.part),
+                    cpu: by_request(CpuCost::APACHE, share),
+                    time_scale: *time_scale,
+                    sizes: Arc::clone(&sizes),
+                };
+                let row = Row::new("rice", curve, *nodes as f64, repeat);
+                let front = front.clone();
+                let label = format!("{curve}, {nodes} nodes, {repeat}");
+                let work = move |lab: &_| closed.measure(lab, &front, cluster.configs(), row);
+                jobs.push(Job::new(label, POINT_S, work));
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// About how long a point takes, in real seconds.
+const POINT_S: f64 = 7.0;
