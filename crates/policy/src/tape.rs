@@ -134,6 +134,8 @@ pub struct Seen {
     pub load: Load,
     /// The load of all servers.
     pub total: Load,
+    /// The cluster's epoch.
+    pub epoch: u64,
 }
 
 /// A piece of work.
@@ -205,7 +207,7 @@ impl Seen {
     /// An answer that was just given, with the books of `cluster`.
     pub fn of(answer: Option<Assignment>, cluster: &Cluster) -> Self {
         let load = answer.map_or(Load::ZERO, |answer| cluster.load(answer.server));
-        Self { answer, load, total: cluster.total() }
+        Self { answer, load, total: cluster.total(), epoch: cluster.epoch() }
     }
 }
 
