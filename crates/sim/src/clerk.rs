@@ -108,9 +108,9 @@ impl Clerk {
         &self.desk
     }
 
-    /// Servers changed together. False: one was given another slot than it was given then.
+    /// Servers changed together, as far as they are given the slots that they were given then.
     pub(crate) fn change(&mut self, steps: &[Step]) -> bool {
-        self.desk.change(|edit| steps.iter().fold(true, |same, step| step.again(edit) && same))
+        self.desk.change(|edit| steps.iter().all(|step| step.again(edit)))
     }
 
     /// Work was given out without asking: see [`Desk::begin`].
