@@ -83,7 +83,7 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
  * the new connection, and the old one is forgotten; without, stranger() absorbs it. */
 static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 {
-	if (!(resyn_recent(flow) || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
+	if (!(resyn_recent(flow, t->now_ns) || flow->state == FLOW_CLOSING) || t->p.seq == flow->connection ||
 	    t->p.flags & RST || !cookie_check(&t->p, &t->known, t->now_ns))
 		return 0;
 	if (t->p.length) {

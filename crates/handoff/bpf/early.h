@@ -131,21 +131,23 @@ int front_early(struct xdp_md *ctx)
 	struct packet p = {};
 	struct listener *listener;
 	struct flow *flow;
+	__u64 now_ns;
 
 	if (!early_syn(ctx, &p))
 		return XDP_PASS;
 	listener = listener_of(&p.key);
 	if (!listener || listener->delivery == DELIVERY_RELAY)
 		return XDP_PASS;
+	now_ns = bpf_ktime_get_coarse_ns();
 	flow = bpf_map_lookup_elem(&flows, &p.key);
 	if (flow)
-		flow->resyn = resyn_now();
+		flow->resyn = resyn_at(now_ns);
 	raw.length = p.payload - p.l4 - sizeof(struct tcphdr);
 	if (raw.length == 0 || raw.length > OPTIONS_MAX ||
 	    bpf_xdp_load_bytes(ctx, p.l4 + sizeof(struct tcphdr), raw.bytes, raw.length))
 		raw.length = 0;
 	read_options(&raw, &o);
-	fill_answer(&answer, &p, &o, bpf_ktime_get_coarse_ns());
+	fill_answer(&answer, &p, &o, now_ns);
 	answer.tcp.check = answer_checksum(&p, &answer);
 	if (bpf_xdp_adjust_tail(ctx, p.l4 + sizeof(answer) - bpf_xdp_get_buff_len(ctx)))
 		return XDP_PASS;

@@ -39,6 +39,7 @@ struct passage {
 	struct standing standing;
 	struct letter letter;
 	struct flow fresh;
+	union usual usual;
 	__u32 ifindex;		/* where the client's packets come from */
 	__u32 verdict;		/* of user space, or ASK when it has not been asked */
 	__u8 answered;		/* came from the TAP */
@@ -83,14 +84,14 @@ static __always_inline int in_window(const struct flow *flow, const struct packe
 
 /* A SYN came on a port in use. For as long as its answer is good, and no longer, the client may begin
  * anew: in units of 8.6 s, of which the answer lives 16; never zero. */
-static __always_inline __u8 resyn_now(void)
+static __always_inline __u8 resyn_at(__u64 now_ns)
 {
-	return (bpf_ktime_get_coarse_ns() >> 33 & 0x7f) | 0x80;
+	return (now_ns >> 33 & 0x7f) | 0x80;
 }
 
-static __always_inline int resyn_recent(const struct flow *flow)
+static __always_inline int resyn_recent(const struct flow *flow, __u64 now_ns)
 {
-	return flow->resyn && ((resyn_now() - flow->resyn) & 0x7f) <= 16;
+	return flow->resyn && ((resyn_at(now_ns) - flow->resyn) & 0x7f) <= 16;
 }
 
 /* Taken out of the books once, whoever is first to see it end. */

@@ -114,17 +114,20 @@ static __always_inline int read_note(struct __sk_buff *skb, struct passage *t)
  * connection that the stack has made on the port of one of ours. */
 static __always_inline int given_up(struct __sk_buff *skb, struct passage *t, struct flow *flow)
 {
-	if (!flow)
-		return 1;
-	if (t->p.flags & SYN) {
-		flow->resyn = resyn_now();
+	if (!flow) {
+		own_seen(&t->p.key, t->now_ns);
 		return 1;
 	}
-	if (!resyn_recent(flow))
+	if (t->p.flags & SYN) {
+		flow->resyn = resyn_at(t->now_ns);
+		return 1;
+	}
+	if (!resyn_recent(flow, t->now_ns))
 		return 0;
 	look(skb, &t->p, &t->standing);
 	if (t->standing.found != FOUND_LIVE)
 		return 0;
+	own_seen(&t->p.key, t->now_ns);
 	close_flow(flow);
 	bpf_map_delete_elem(&flows, &t->p.key);
 	return 1;
@@ -177,8 +180,8 @@ int front_ingress(struct __sk_buff *skb)
 		if (t->p.flags & (ACK | RST | FIN))
 			return drop(COUNT_MALFORMED);
 		if (flow)
-			flow->resyn = resyn_now();
-		return answer_syn(skb, &t->p, t->now_ns);
+			flow->resyn = resyn_at(t->now_ns);
+		return answer_syn(skb, &t->p, &t->usual, t->now_ns);
 	}
 	if (!flow || begins_anew(t, flow))
 		return stranger(skb, t);

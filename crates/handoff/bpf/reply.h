@@ -68,6 +68,7 @@ static __always_inline void fill_answer(struct answer *answer, const struct pack
 	__u32 stamps[2] = { bpf_htonl((__u32)(now_ns / 1000000)), bpf_htonl(o->tsval) };
 	__u16 mss = p->v6 ? site.mss6 : site.mss4;
 
+	__builtin_memset(&answer->tcp, 0, sizeof(answer->tcp));
 	answer->tcp.source = p->key.vip_port;
 	answer->tcp.dest = p->key.client_port;
 	answer->tcp.seq = bpf_htonl(cookie_make(&p->key, p->seq, o, now_ns));
@@ -97,28 +98,157 @@ static __always_inline void fill_answer(struct answer *answer, const struct pack
 	}
 }
 
-/* Answers a SYN without keeping anything of it. */
-static __noinline int answer_syn(struct __sk_buff *skb, const struct packet *p, __u64 now_ns)
+/* The frames in which nearly all SYNs come, and their answers go: with 20 bytes of TCP options, as
+ * many as the answer has, and without IP's. */
+struct usual4 {
+	__u16 unused;		/* so that what follows is aligned */
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct answer answer;
+};
+
+struct usual6 {
+	__u16 unused;
+	struct ethhdr eth;
+	struct ipv6hdr ip;
+	struct answer answer;
+};
+
+/* Room for one of them: not on the stack, which is short. */
+union usual {
+	struct usual4 v4;
+	struct usual6 v6;
+};
+
+static __always_inline void turn_ethernet(struct ethhdr *to, const struct ethhdr *from)
+{
+	__builtin_memcpy(to->h_dest, from->h_source, ETH_ALEN);
+	__builtin_memcpy(to->h_source, from->h_dest, ETH_ALEN);
+	to->h_proto = from->h_proto;
+}
+
+/* What the sum of the answer has more than that of the SYN, but for the checksum itself. */
+static __always_inline __u32 sum_gained(const struct answer *old, const struct answer *new)
+{
+	const __u32 *from = (const __u32 *)old, *to = (const __u32 *)new;
+	__u64 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < ANSWER_BYTES / 4; i++)
+		sum += (__u64)to[i] + (__u32)~from[i];
+	/* The checksum is no part of it: the answer's is zero still. */
+	sum += old->tcp.check;
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	return (sum & 0xffffffff) + (sum >> 32);
+}
+
+/* Answers a usual SYN in one write: calls are what an answer costs. GO_ON for all others. */
+static __always_inline int answer_usual4(struct __sk_buff *skb, const struct packet *p,
+					 struct usual4 *new)
+{
+	const struct ethhdr *eth = (void *)(long)skb->data;
+	const struct iphdr *ip = (void *)(eth + 1);
+	const struct answer *old = (void *)(ip + 1);
+	__u32 bytes = sizeof(*new) - 2, sum;
+
+	if ((void *)(old + 1) > (void *)(long)skb->data_end || skb->len != bytes ||
+	    p->payload != bytes || p->l4 != bytes - sizeof(new->answer))
+		return GO_ON;
+	sum = sum_gained(old, &new->answer);
+	turn_ethernet(&new->eth, eth);
+	new->ip = *ip;
+	new->ip.saddr = p->key.vip[3];
+	new->ip.daddr = p->key.client[3];
+	new->answer.tcp.check = old->tcp.check;
+	return bpf_skb_store_bytes(skb, 0, &new->eth, bytes, 0) ||
+	       bpf_l4_csum_replace(skb, p->l4 + 16, 0, sum, 0);
+}
+
+static __always_inline int answer_usual6(struct __sk_buff *skb, const struct packet *p,
+					 struct usual6 *new)
+{
+	const struct ethhdr *eth = (void *)(long)skb->data;
+	const struct ipv6hdr *ip = (void *)(eth + 1);
+	const struct answer *old = (void *)(ip + 1);
+	__u32 bytes = sizeof(*new) - 2, sum;
+
+	if ((void *)(old + 1) > (void *)(long)skb->data_end || skb->len != bytes ||
+	    p->payload != bytes)
+		return GO_ON;
+	sum = sum_gained(old, &new->answer);
+	turn_ethernet(&new->eth, eth);
+	new->ip = *ip;
+	__builtin_memcpy(&new->ip.saddr, p->key.vip, 16);
+	__builtin_memcpy(&new->ip.daddr, p->key.client, 16);
+	new->answer.tcp.check = old->tcp.check;
+	return bpf_skb_store_bytes(skb, 0, &new->eth, bytes, 0) ||
+	       bpf_l4_csum_replace(skb, p->l4 + 16, 0, sum, 0);
+}
+
+/* Answers any other: its length changes, or where its headers lie. */
+static __noinline int answer_unusual(struct __sk_buff *skb, const struct packet *p,
+				     const struct answer *answer)
 {
 	__u8 old[60] = {};
-	struct answer answer = {};
-	struct options o = {};
 	__u32 bytes = p->payload - p->l4;
 
-	/* Data in a SYN belongs to Fast Open, which we do not offer. */
-	if (p->length || bytes < sizeof(struct tcphdr) || bytes > sizeof(old))
-		return drop(COUNT_MALFORMED);
-	parse_options(skb, p, &o);
-	fill_answer(&answer, p, &o, now_ns);
-	if (bpf_skb_load_bytes(skb, p->l4, old, bytes))
-		return drop(COUNT_MALFORMED);
+	if (bytes < sizeof(struct tcphdr) || bytes > sizeof(old) ||
+	    bpf_skb_load_bytes(skb, p->l4, old, bytes))
+		return -1;
 	((struct tcphdr *)old)->check = 0;
-	__s64 sum = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)&answer, sizeof(answer), 0);
-	if (sum < 0 || bpf_l4_csum_replace(skb, p->l4 + 16, 0, sum, 0) ||
-	    set_length(skb, p, bytes, sizeof(answer)) || turn_addresses(skb, p) ||
-	    bpf_skb_change_tail(skb, p->l4 + sizeof(answer), 0) ||
-	    bpf_skb_store_bytes(skb, p->l4, &answer, 16, 0) ||
-	    bpf_skb_store_bytes(skb, p->l4 + 18, (__u8 *)&answer + 18, sizeof(answer) - 18, 0))
+	__s64 sum = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)answer, sizeof(*answer), 0);
+
+	return sum < 0 || bpf_l4_csum_replace(skb, p->l4 + 16, 0, sum, 0) ||
+	       set_length(skb, p, bytes, sizeof(*answer)) || turn_addresses(skb, p) ||
+	       bpf_skb_change_tail(skb, p->l4 + sizeof(*answer), 0) ||
+	       bpf_skb_store_bytes(skb, p->l4, answer, 16, 0) ||
+	       bpf_skb_store_bytes(skb, p->l4 + 18, (__u8 *)answer + 18, sizeof(*answer) - 18, 0);
+}
+
+/* The options of a SYN. All current Linux kernels write the same twenty bytes, which are read without
+ * steps. */
+static __always_inline void syn_options(struct __sk_buff *skb, const struct packet *p,
+					struct options *o)
+{
+	void *data = (void *)(long)skb->data;
+	void *end = (void *)(long)skb->data_end;
+	__u32 at = p->l4 + sizeof(struct tcphdr);
+
+	/* As in parse_tcp. */
+	asm volatile("" : "+r"(at));
+	if (at <= 256 && p->payload - p->l4 == ANSWER_BYTES && data + at + 20 <= end) {
+		const __u8 *b = data + at;
+		if (b[0] == 2 && b[1] == 4 && b[4] == 4 && b[5] == 2 && b[6] == 8 && b[7] == 10 &&
+		    b[16] == 1 && b[17] == 3 && b[18] == 3) {
+			o->mss = b[2] << 8 | b[3];
+			o->sack = 1;
+			o->timestamps = 1;
+			o->tsval = bpf_ntohl(*(__u32 *)(b + 8));
+			o->tsecr = bpf_ntohl(*(__u32 *)(b + 12));
+			o->wscale = b[19] > 14 ? 14 : b[19];
+			return;
+		}
+	}
+	parse_options(skb, p, o);
+}
+
+/* Answers a SYN without keeping anything of it. */
+static __noinline int answer_syn(struct __sk_buff *skb, const struct packet *p, union usual *usual,
+				 __u64 now_ns)
+{
+	struct answer *answer = p->v6 ? &usual->v6.answer : &usual->v4.answer;
+	struct options o = {};
+	int refused;
+
+	/* Data in a SYN belongs to Fast Open, which we do not offer. */
+	if (p->length)
+		return drop(COUNT_MALFORMED);
+	syn_options(skb, p, &o);
+	fill_answer(answer, p, &o, now_ns);
+	refused = p->v6 ? answer_usual6(skb, p, &usual->v6) : answer_usual4(skb, p, &usual->v4);
+	if (refused == GO_ON)
+		refused = answer_unusual(skb, p, answer);
+	if (refused)
 		return drop(COUNT_MALFORMED);
 	count(COUNT_SYN_ANSWERED);
 	return bpf_redirect(skb->ifindex, 0);

@@ -90,8 +90,10 @@ static __always_inline int not_the_first(struct __sk_buff *skb, struct passage *
 		return bpf_redirect(skb->ifindex, 0);
 	}
 	/* The relay's connections are the stack's own; it resets what is nobody's. */
-	if (offset >= EARLY_MAX && !bpf_map_lookup_elem(&pendings, &t->p.key))
+	if (offset >= EARLY_MAX && !bpf_map_lookup_elem(&pendings, &t->p.key)) {
+		own_seen(&t->p.key, t->now_ns);
 		return PASS;
+	}
 	look(skb, &t->p, &t->standing);
 	if (t->standing.found == FOUND_LIVE)
 		return PASS;
@@ -127,9 +129,13 @@ static __always_inline int stranger(struct __sk_buff *skb, struct passage *t)
 		count(COUNT_ACK_ABSORBED);
 		return TC_ACT_SHOT;
 	}
-	look(skb, &t->p, &t->standing);
-	if (t->standing.found == FOUND_LIVE)
-		return PASS;
+	if (may_be_own(&t->p.key, t->now_ns)) {
+		look(skb, &t->p, &t->standing);
+		if (t->standing.found == FOUND_LIVE) {
+			own_seen(&t->p.key, t->now_ns);
+			return PASS;
+		}
+	}
 	if (!t->p.length) {
 		if (turn_round(skb, &t->p, FIN | ACK))
 			return TC_ACT_SHOT;

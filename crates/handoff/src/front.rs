@@ -22,8 +22,18 @@ use std::time::Duration;
 pub const TAP: &str = "baton-held";
 
 /// Maps that the connections live in.
-const PINNED: &[&str] =
-    &["flows", "servers", "listeners", "books", "wheels", "pages", "memos", "counts", "events"];
+const PINNED: &[&str] = &[
+    "flows",
+    "servers",
+    "listeners",
+    "books",
+    "wheels",
+    "pages",
+    "memos",
+    "counts",
+    "events",
+    "owns",
+];
 
 /// Bytes that an envelope adds: IPv6 (40), UDP (8) and ours (28), the larger of the two outer
 /// headers.
