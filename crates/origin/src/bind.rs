@@ -2,7 +2,8 @@
 
 use crate::clock::Clock;
 use crate::faults::Faults;
-use crate::origin::{Origin, TIMER};
+use crate::origin::{BELL, Origin, TIMER};
+use crate::real::{DOCUMENT_BYTES_MAX, Real};
 use crate::reply::{self, Today};
 use crate::status::{self, Window};
 use crate::table::Table;
@@ -40,6 +41,9 @@ pub enum BindError {
     /// The time scale is negative or no number.
     #[error("a time scale of {0} makes no sense; give 0 or more, such as 0.05")]
     Scale(f64),
+    /// The real mode cannot begin: no thread, or a root that cannot be written to.
+    #[error("cannot begin to burn and read: {0}")]
+    Real(std::io::Error),
     /// Samples or reports would be made without a pause.
     #[error("a period of {0:?} is too short for samples and reports; give {PERIOD_MIN:?} or more")]
     Period(Duration),
@@ -51,7 +55,7 @@ impl Origin {
     /// # Errors
     ///
     /// [`BindError`], of which [`BindError::Listen`] is what users meet.
-    pub fn bind(config: Config) -> Result<Self, BindError> {
+    pub fn bind(mut config: Config) -> Result<Self, BindError> {
         if !(config.time_scale >= 0.0 && config.time_scale.is_finite()) {
             return Err(BindError::Scale(config.time_scale));
         }
@@ -65,8 +69,11 @@ impl Origin {
         let timed = Timed::new(&config).map_err(no_events)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(no_events)?;
         watch_timer(&poll, &timed.clock).map_err(no_events)?;
+        let real = real(&mut config, &timed.clock, &poll)?;
         let mut origin = Self {
             timed,
+            real,
+            outcomes: Vec::new(),
             faults: Faults::default(),
             window: Window::default(),
             reported: Window::default(),
@@ -118,4 +125,22 @@ fn listen(addr: SocketAddr) -> std::io::Result<(OwnedFd, SocketAddr)> {
 
 fn watch_timer(poll: &OwnedFd, clock: &Clock) -> rustix::io::Result<()> {
     epoll::add(poll, clock, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
+}
+
+/// Starts what burns and reads, if it is to be done.
+fn real(
+    config: &mut Config,
+    clock: &Clock,
+    poll: &OwnedFd,
+) -> Result<Option<Box<Real>>, BindError> {
+    let Some(settings) = config.real.clone() else { return Ok(None) };
+    if settings.roots.is_empty() {
+        let why = "there is no folder for the documents";
+        return Err(BindError::Real(std::io::Error::other(why)));
+    }
+    config.sizes.bytes_max = config.sizes.bytes_max.min(DOCUMENT_BYTES_MAX);
+    let real = Real::start(config, settings, clock.start()).map_err(BindError::Real)?;
+    epoll::add(poll, &real, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)
+        .map_err(|cause| BindError::Events(cause.into()))?;
+    Ok(Some(Box::new(real)))
 }

@@ -14,10 +14,28 @@ use rustix::time::{
 /// What is due within this real time is done now: a timer would cost more than it would correct.
 pub(crate) const PRECISION: Duration = Duration::from_micros(50);
 
+/// When an origin was made: what its real instants count from. Its threads read the same clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start(Timespec);
+
+impl Start {
+    /// Counts from now on.
+    pub(crate) fn now_is_zero() -> Self {
+        Self(clock_gettime(ClockId::Monotonic))
+    }
+
+    /// Real time.
+    pub(crate) fn now(self) -> Instant {
+        let now = clock_gettime(ClockId::Monotonic);
+        let seconds = now.tv_sec - self.0.tv_sec;
+        Instant((seconds * 1_000_000_000 + now.tv_nsec - self.0.tv_nsec).max(0) as u64)
+    }
+}
+
 /// Two clocks and a timer. Real instants count from when the clock was made; model instants are
 /// real ones divided by the scale.
 pub(crate) struct Clock {
-    zero: Timespec,
+    start: Start,
     scale: f64,
     /// Model time when the scale is zero: that of the last thing done.
     free: Instant,
@@ -29,15 +47,18 @@ impl Clock {
     pub(crate) fn new(scale: f64) -> rustix::io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        let zero = clock_gettime(ClockId::Monotonic);
-        Ok(Self { zero, scale, free: Instant::ZERO, timer, armed: None })
+        let start = Start::now_is_zero();
+        Ok(Self { start, scale, free: Instant::ZERO, timer, armed: None })
     }
 
     /// Real time.
     pub(crate) fn real(&self) -> Instant {
-        let now = clock_gettime(ClockId::Monotonic);
-        let seconds = now.tv_sec - self.zero.tv_sec;
-        Instant((seconds * 1_000_000_000 + now.tv_nsec - self.zero.tv_nsec).max(0) as u64)
+        self.start.now()
+    }
+
+    /// When it began.
+    pub(crate) fn start(&self) -> Start {
+        self.start
     }
 
     /// The model's time at a real one.
@@ -65,10 +86,10 @@ impl Clock {
         if self.armed.is_some_and(|armed| armed <= at) {
             return;
         }
-        let at_ns = self.zero.tv_nsec as u64 + at.0;
+        let at_ns = self.start.0.tv_nsec as u64 + at.0;
         // Zero would switch the timer off; the clock has been past that since the machine began.
         let value = Timespec {
-            tv_sec: self.zero.tv_sec + (at_ns / 1_000_000_000) as i64,
+            tv_sec: self.start.0.tv_sec + (at_ns / 1_000_000_000) as i64,
             tv_nsec: (at_ns % 1_000_000_000) as _,
         };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };

@@ -1,6 +1,6 @@
 //! How an origin is to behave: a plain value with defaults.
 
-use crate::Sizes;
+use crate::{RealSettings, Sizes};
 use core::net::{Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use model::{ROWS, Service};
@@ -18,6 +18,9 @@ pub struct Config {
     /// Real seconds for each second of the model: 0.05 is twenty times faster than the machines of
     /// the papers. 0 answers at once: the cache works, time does not pass.
     pub time_scale: f64,
+    /// Whether service times are reckoned, or CPU time is burnt and files are read. The time scale
+    /// holds for what is burnt; disks take as long as they take.
+    pub real: Option<RealSettings>,
     /// How long answers are.
     pub sizes: Sizes,
     /// The names of the services, by class; what they ask of the server is in
@@ -67,6 +70,7 @@ impl Config {
             name: "origin".into(),
             model: model::Config::default(),
             time_scale: 1.0,
+            real: None,
             sizes: Sizes::default(),
             services: Vec::new(),
             prefixes: Vec::new(),

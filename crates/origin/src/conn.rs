@@ -5,6 +5,7 @@
 //! sends ahead stays in the buffer or in the kernel.
 
 use crate::content;
+use crate::real::Document;
 use crate::reply;
 use policy::{Instant, TargetId};
 use rustix::buffer::spare_capacity;
@@ -12,6 +13,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 use std::io::IoSlice;
+use std::sync::Arc;
 use wire::http::{Body, Framing, Method, Version};
 
 /// Size of the buffer that requests are read into. One serves all connections of an origin; only
@@ -75,6 +77,8 @@ pub(crate) struct Answer {
     /// Where a fault cuts the content off, to close then.
     pub(crate) cut: Option<u64>,
     pub(crate) close: Close,
+    /// The content, where it was read; else it is the target's.
+    pub(crate) body: Option<Arc<Document>>,
 }
 
 /// What follows an answer.
@@ -94,7 +98,20 @@ impl Answer {
         let target = TargetId(0);
         let (bytes, written, released) = (0, 0, 0);
         let (begun, ended, chunked, cut) = (true, true, false, None);
-        Self { target, bytes, written, released, begun, ended, chunked, cut, close }
+        let body = None;
+        Self { target, bytes, written, released, begun, ended, chunked, cut, close, body }
+    }
+
+    /// Its content from `offset` on: at most `len_max` bytes, and at least one.
+    fn piece(&self, offset: u64, len_max: u64) -> &[u8] {
+        match &self.body {
+            None => content::slice(self.target, offset, len_max),
+            Some(body) => {
+                // Neither is longer than the document, which is in memory.
+                let rest = &body.bytes()[offset as usize..];
+                &rest[..rest.len().min(len_max as usize)]
+            }
+        }
     }
 }
 
@@ -226,7 +243,7 @@ impl Conn {
             let mut end = answer.written;
             let mut count = 1;
             while count <= SLICES && end < until {
-                let slice = content::slice(answer.target, end, until - end);
+                let slice = answer.piece(end, until - end);
                 slices[count] = IoSlice::new(slice);
                 (count, end) = (count + 1, end + slice.len() as u64);
             }
@@ -258,7 +275,7 @@ fn stage_chunk(answer: &mut Answer, limit: u64, out: &mut Vec<u8>) {
     let bytes = limit.saturating_sub(answer.written).min(CHUNK_BYTES);
     if bytes > 0 {
         reply::chunk(bytes as usize, out);
-        out.extend_from_slice(content::slice(answer.target, answer.written, bytes));
+        out.extend_from_slice(answer.piece(answer.written, bytes));
         out.extend_from_slice(b"\r\n");
         answer.written += bytes;
     } else if answer.ended && answer.cut.is_none() {

@@ -3,11 +3,10 @@
 use crate::conn::{Answer, BUFFER_BYTES, Close, Conn, Flushed, Phase, Received, Request, Wants};
 use crate::faults::Fault;
 use crate::origin::Origin;
+use crate::real::Due;
 use crate::reply::{self, Head};
-use crate::requests::{self, Own};
-use crate::status;
+use crate::requests;
 use crate::table::Tag;
-use crate::usage::COLUMNS;
 use core::time::Duration;
 use model::{Ask, Part};
 use wire::http::{Body, Method, Slots, Version, request};
@@ -183,28 +182,18 @@ impl Origin {
             Wants::Text(status, kind, text) => return self.say(conn, request, *status, kind, text),
             Wants::Content { target, bytes, class, chunked } => (*target, *bytes, *class, *chunked),
         };
-        if self.timed.node.active() >= ACTIVE_MAX {
+        if self.active() >= ACTIVE_MAX || self.real.as_ref().is_some_and(|real| real.is_full()) {
             return self.say(conn, request, 503, "text/plain", "too many requests in progress\n");
         }
         let head_only = request.method == Method::Head;
         let ask = Ask { tag: tag.0, target, bytes, class, head_only };
         // A session is a connection here: its first secure answer pays for the key exchange.
-        let handshake = self.config.model.services.of(class).handshake;
-        let greets = handshake > Duration::ZERO && !core::mem::replace(&mut conn.secured, true);
-        let handshake = if greets { handshake } else { Duration::ZERO };
-        let source = self.timed.admit(self.now, ask, handshake);
+        let service = self.config.model.services.of(class);
+        let greets = !service.handshake.is_zero() && !core::mem::replace(&mut conn.secured, true);
+        let handshake = if greets { service.handshake } else { Duration::ZERO };
         let chunked = chunked && request.version == Version::Http11;
         let keep_alive = request.keep_alive && self.drain_until.is_none();
-        let head = Head {
-            status: 200,
-            version: request.version,
-            keep_alive,
-            content_type: "application/octet-stream",
-            length: (!chunked).then_some(bytes),
-            cache: Some((&self.cache_name, source)),
-        };
-        reply::emit(&head, self.today.text(), &mut conn.out);
-        conn.phase = Phase::Answer(Answer {
+        let answer = Answer {
             target,
             bytes: if head_only { 0 } else { bytes },
             written: 0,
@@ -214,7 +203,25 @@ impl Origin {
             chunked: chunked && !head_only,
             cut: None,
             close: if keep_alive { Close::No } else { Close::Yes },
-        });
+            body: None,
+        };
+        conn.phase = Phase::Answer(answer);
+        let length = (!chunked).then_some(bytes);
+        let version = request.version;
+        if let Some(real) = &mut self.real {
+            // Its head is written when it is known where the answer comes from.
+            return real.admit(Due { tag, version, keep_alive, length }, ask, service, handshake);
+        }
+        let source = self.timed.admit(self.now, ask, handshake);
+        let head = Head {
+            status: 200,
+            version,
+            keep_alive,
+            content_type: "application/octet-stream",
+            length,
+            cache: Some((&self.cache_name, source)),
+        };
+        reply::emit(&head, self.today.text(), &mut conn.out);
     }
 
     /// Answers with a text.
@@ -323,30 +330,6 @@ impl Origin {
         }
     }
 
-    /// What one of the origin's own paths answers.
-    fn own(&mut self, own: Own<'_>) -> Wants {
-        match own {
-            Own::Status => json(&status::report(self)),
-            Own::Load => json(&status::load(self)),
-            Own::Utilisation("format=csv") => {
-                Wants::Text(200, "text/csv", format!("{COLUMNS}\n{}", self.usage.csv()))
-            }
-            Own::Utilisation("" | "format=json") => {
-                let config = &self.config;
-                json(&self.usage.json(config.sample, config.time_scale, false))
-            }
-            Own::Utilisation(_) => requests::text(400, "the format is neither json nor csv"),
-            Own::Health if self.faults.down => requests::text(503, "down"),
-            Own::Health => requests::text(200, "up"),
-            Own::Unknown => requests::text(404, "no such path under /.origin/"),
-            Own::SetHealth(_) | Own::SetFault(_) if !self.config.faults => {
-                requests::text(403, "this origin was not started with faults")
-            }
-            Own::SetHealth(query) => outcome(self.faults.set_health(query)),
-            Own::SetFault(query) => outcome(self.faults.set(query)),
-        }
-    }
-
     /// Lends a connection the buffer, with what it had kept.
     fn lend(&mut self, conn: &mut Conn) {
         debug_assert!(
@@ -364,17 +347,6 @@ impl Origin {
         let kept = conn.unused().to_vec();
         self.buffer = core::mem::replace(&mut conn.held, kept);
         conn.used = 0;
-    }
-}
-
-fn json(value: &serde_json::Value) -> Wants {
-    Wants::Text(200, "application/json", format!("{value}\n"))
-}
-
-fn outcome(done: Result<(), &'static str>) -> Wants {
-    match done {
-        Ok(()) => requests::text(200, "done"),
-        Err(why) => requests::text(400, why),
     }
 }
 

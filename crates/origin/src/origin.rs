@@ -3,6 +3,7 @@
 use crate::Config;
 use crate::conn::Conn;
 use crate::faults::Faults;
+use crate::real::{Outcome, Real};
 use crate::reply::Today;
 use crate::status::Window;
 use crate::table::{Table, Tag};
@@ -20,9 +21,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use wire::http::Limits;
 
-/// Names of the listener and the timer in the epoll set, above all connections' names.
+/// Names of the listener, the timer and the threads' bell in the epoll set, above all connections' names.
 const LISTENER: u64 = u64::MAX;
 pub(crate) const TIMER: u64 = u64::MAX - 1;
+pub(crate) const BELL: u64 = u64::MAX - 2;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
@@ -40,6 +42,9 @@ const ROUNDS: usize = 64;
 pub struct Origin {
     pub(crate) config: Config,
     pub(crate) timed: Timed,
+    /// What does the work instead of `timed`, in the real mode.
+    pub(crate) real: Option<Box<Real>>,
+    pub(crate) outcomes: Vec<Outcome>,
     pub(crate) faults: Faults,
     /// What happened in the last second, report period and sample.
     pub(crate) window: Window,
@@ -168,6 +173,8 @@ impl Origin {
         match name {
             LISTENER => self.accept(),
             TIMER => self.timed.clock.rang(),
+            // What was done is looked for in every turn.
+            BELL => {}
             _ => {
                 let Some(conn) = self.conns.get_mut(Tag(name)) else { return };
                 if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
@@ -189,9 +196,10 @@ impl Origin {
             while let Some(tag) = self.timed.undelayed(self.now) {
                 self.undelay(tag);
             }
+            let delivered = self.deliver();
             let mut parts = core::mem::take(&mut self.parts);
             self.timed.run(self.now, &mut parts);
-            let done = parts.is_empty();
+            let done = parts.is_empty() && !delivered;
             for (at, part) in parts.iter().enumerate() {
                 self.release(part);
                 // Several parts for one connection are written at once.
@@ -231,7 +239,7 @@ impl Origin {
 
     fn welcome(&mut self, socket: OwnedFd) {
         self.accepted += 1;
-        self.timed.connect(self.now);
+        self.charge_connect(self.now);
         let tag = self.conns.reserve();
         self.conns.put(tag, Box::new(Conn::new(socket, self.now)));
         // Its first request is mostly there already: look before asking the kernel to watch.
@@ -241,7 +249,7 @@ impl Origin {
     /// Closes a connection that was taken out of the table.
     pub(crate) fn close(&mut self, tag: Tag, conn: Box<Conn>) {
         drop(conn);
-        self.timed.close(self.now);
+        self.charge_close(self.now);
         self.conns.release(tag);
         self.accept_more();
     }

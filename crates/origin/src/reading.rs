@@ -14,6 +14,9 @@ pub(crate) struct Reading {
     pub(crate) passed: Duration,
     /// In which the CPU was busy, and the disks on average.
     pub(crate) cpu_busy: Duration,
+    /// In which the CPU's threads had work, in the real mode: more than they were busy where other
+    /// programs want the machine too.
+    pub(crate) cpu_occupied: Option<Duration>,
     pub(crate) disk_busy: Duration,
     /// The time that all reads spent waiting or being served.
     pub(crate) disk_inside: Duration,
@@ -32,23 +35,32 @@ pub(crate) struct Reading {
 impl Origin {
     /// How it stands now.
     pub(crate) fn reading(&mut self) -> Reading {
+        let mut reading = Reading {
+            real: self.now,
+            out_bytes: self.out_bytes,
+            connections: self.conns.len(),
+            ..Reading::default()
+        };
+        if let Some(real) = &self.real {
+            reading.passed = self.now.since(Instant::ZERO);
+            real.measure(&mut reading);
+            return reading;
+        }
         let now = self.timed.clock.model(self.now);
         let node = &mut self.timed.node;
         Reading {
-            real: self.now,
             passed: now.since(Instant::ZERO),
             cpu_busy: node.cpu_busy(now),
             disk_busy: node.disk_busy(now),
             disk_inside: node.disk_inside(now),
             disk_reads: node.disk_reads(),
             counts: node.counts(),
-            out_bytes: self.out_bytes,
             cpu_queue: node.cpu().queue(now),
             disk_queue: node.disk_queue(now),
             active: node.active(),
-            connections: self.conns.len(),
             cached_bytes: node.cache().bytes(),
             cached_targets: node.cache().targets(),
+            ..reading
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::origin::Origin;
 use crate::reading::{Reading, ratio};
+use crate::real::thread_cpu;
 use crate::usage::Shares;
 use core::time::Duration;
 use rustix::fd::OwnedFd;
@@ -42,11 +43,14 @@ pub(crate) fn report(origin: &mut Origin) -> Value {
     let now = origin.reading();
     let (counts, model, shares) = (now.counts, &origin.config.model, origin.window.shares);
     let late = &origin.timed.late;
+    let occupied = now.cpu_occupied.map(|occupied| ratio(occupied, now.passed));
+    let looping = now.cpu_occupied.map(|_| thread_cpu().as_secs_f64());
     json!({
         "name": origin.config.name,
         "uptime_seconds": now.real.since(policy::Instant::ZERO).as_secs_f64(),
         "model_seconds": now.passed.as_secs_f64(),
         "time_scale": origin.config.time_scale,
+        "real": origin.config.real.is_some(),
         "requests": counts.requests,
         "hits": counts.hits,
         "misses": counts.misses,
@@ -61,6 +65,8 @@ pub(crate) fn report(origin: &mut Origin) -> Value {
             "utilisation_1s": shares.cpu,
             "busy_seconds": now.cpu_busy.as_secs_f64(),
             "queue": now.cpu_queue,
+            "occupied": occupied,
+            "loop_seconds": looping,
         },
         "disk": {
             "utilisation": ratio(now.disk_busy, now.passed),

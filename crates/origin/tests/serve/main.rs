@@ -7,5 +7,6 @@
 mod faults;
 mod http;
 mod model;
+mod real;
 mod support;
 mod usage;
