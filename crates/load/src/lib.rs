@@ -10,18 +10,22 @@
 mod cache_status;
 mod client;
 mod connection;
+mod engine;
 mod failure;
 mod options;
 mod outcome;
+mod path;
 mod replay;
 mod reply;
 mod report;
 mod scenario;
 mod watch;
 
+pub use engine::{RunError, run};
 pub use failure::{Cause, EXAMPLES_MAX, Failure};
 pub use options::{Content, Options};
 pub use outcome::{ClassOutcome, Outcome, Pace, Slice, Timing};
+pub use path::{files, path};
 pub use replay::replay;
 pub use report::Report;
 pub use scenario::{Arrivals, Manner, One, Scenario, Site, Users};

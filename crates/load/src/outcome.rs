@@ -1,6 +1,6 @@
 //! What a run found, at its end or on the way.
 
-use crate::{Cause, Failure};
+use crate::{Cause, EXAMPLES_MAX, Failure};
 use hdrhistogram::Histogram;
 use policy::Class;
 use std::time::Duration;
@@ -72,7 +72,10 @@ pub struct Pace {
     pub turned_away: u64,
 }
 
-/// What a run found. All but `took` and `pace` without the warm-up.
+/// What a run found, without the warm-up.
+///
+/// What ended within the measured time is in it, whenever it was due; what had not ended then is
+/// [`Outcome::cut_off`], so whoever reads latencies of a server that cannot keep up looks there too.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How long was measured.
@@ -92,7 +95,7 @@ pub struct Outcome {
     pub pages_failed: u64,
     /// Failed requests, by [`Cause::index`].
     pub failed: [u64; Cause::ALL.len()],
-    /// Some failures as examples.
+    /// The first failures, at most [`EXAMPLES_MAX`].
     pub examples: Vec<Failure>,
     /// Connections opened.
     pub connections: u64,
@@ -108,6 +111,212 @@ pub struct Outcome {
     pub slices: Vec<Slice>,
     /// Whether the client itself kept up.
     pub pace: Pace,
+    /// Requests that were due and had neither been answered nor failed at the end.
+    pub cut_off: u64,
     /// Whether it was stopped before its end.
     pub stopped: bool,
+}
+
+/// Digits of a time that are kept: values are exact to a thousandth.
+const DIGITS: u8 = 3;
+
+/// From this share of a core on, what the client measures is its own waiting.
+const CPU_MAX: f64 = 0.9;
+
+/// The client may be so late, whatever the latency: that is how exactly kernels wake a thread.
+const LATE_US_MAX: u64 = 1000;
+
+/// The client may be late by this share of the median latency.
+const LATE_SHARE_MAX: f64 = 0.05;
+
+/// A histogram that grows as far as it has to.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new(DIGITS).expect("3 digits are allowed")
+}
+
+/// Adds histograms of [`histogram`].
+pub(crate) fn add(sum: &mut Histogram<u64>, other: &Histogram<u64>) {
+    sum.add(other).expect("it grows as far as it has to");
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { due_us: histogram(), sent_us: histogram() }
+    }
+}
+
+impl Timing {
+    /// Adds what ended at `end_ns`.
+    pub(crate) fn record(&mut self, due_ns: u64, sent_ns: u64, end_ns: u64) {
+        let us = |from_ns: u64| (end_ns.saturating_sub(from_ns) / 1000).max(1);
+        self.due_us.record(us(due_ns)).expect("it grows as far as it has to");
+        self.sent_us.record(us(sent_ns)).expect("it grows as far as it has to");
+    }
+
+    fn add(&mut self, other: &Self) {
+        add(&mut self.due_us, &other.due_us);
+        add(&mut self.sent_us, &other.sent_us);
+    }
+}
+
+impl ClassOutcome {
+    pub(crate) fn new(class: Class) -> Self {
+        let (requests, pages) = (Timing::default(), Timing::default());
+        Self { class, requests, pages, hits: 0, misses: 0, failed: 0 }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.requests.add(&other.requests);
+        self.pages.add(&other.pages);
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.failed += other.failed;
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { late_us: histogram(), cpu: 0.0, cpu_request_us: 0.0, turned_away: 0 }
+    }
+}
+
+impl Default for Outcome {
+    /// Of nothing.
+    fn default() -> Self {
+        Self {
+            took: Duration::ZERO,
+            sessions: Timing::default(),
+            pages: Timing::default(),
+            requests: Timing::default(),
+            classes: Vec::new(),
+            arrived: 0,
+            pages_failed: 0,
+            failed: [0; Cause::ALL.len()],
+            examples: Vec::new(),
+            connections: 0,
+            body_bytes: 0,
+            resent: 0,
+            hits: 0,
+            misses: 0,
+            slices: Vec::new(),
+            pace: Pace::default(),
+            cut_off: 0,
+            stopped: false,
+        }
+    }
+}
+
+impl Outcome {
+    /// Adds another run of the same scenario, as if it had come after this one.
+    pub fn merge(&mut self, other: &Self) {
+        let requests = (self.requests.due_us.len(), other.requests.due_us.len());
+        let us = self.pace.cpu_request_us * requests.0 as f64
+            + other.pace.cpu_request_us * requests.1 as f64;
+        self.add(other);
+        self.pace.cpu = self.pace.cpu.max(other.pace.cpu);
+        self.pace.cpu_request_us = us / ((requests.0 + requests.1).max(1)) as f64;
+        let began_s = self.took.as_secs_f64();
+        let later = |slice: &Slice| Slice { at_s: began_s + slice.at_s, ..slice.clone() };
+        self.slices.extend(other.slices.iter().map(later));
+        self.took += other.took;
+        self.stopped |= other.stopped;
+    }
+
+    /// Adds counts and times; not how long it took, what it cost and its slices.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.sessions.add(&other.sessions);
+        self.pages.add(&other.pages);
+        self.requests.add(&other.requests);
+        for class in &other.classes {
+            match self.classes.binary_search_by_key(&class.class, |known| known.class) {
+                Ok(place) => self.classes[place].add(class),
+                Err(place) => self.classes.insert(place, class.clone()),
+            }
+        }
+        self.arrived += other.arrived;
+        self.pages_failed += other.pages_failed;
+        for (sum, count) in self.failed.iter_mut().zip(other.failed) {
+            *sum += count;
+        }
+        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.iter().take(room).cloned());
+        self.connections += other.connections;
+        self.body_bytes += other.body_bytes;
+        self.resent += other.resent;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.cut_off += other.cut_off;
+        add(&mut self.pace.late_us, &other.pace.late_us);
+        self.pace.turned_away += other.pace.turned_away;
+    }
+
+    /// Requests answered as they should be.
+    pub fn answered(&self) -> u64 {
+        self.requests.due_us.len()
+    }
+
+    /// Failed requests, whatever the cause.
+    pub fn failures(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
+    /// Answered requests a second.
+    pub fn requests_s(&self) -> f64 {
+        self.rate_s(self.answered())
+    }
+
+    /// Complete pages a second.
+    pub fn pages_s(&self) -> f64 {
+        self.rate_s(self.pages.due_us.len())
+    }
+
+    /// Connections opened a second.
+    pub fn connections_s(&self) -> f64 {
+        self.rate_s(self.connections)
+    }
+
+    /// Bodies received, in Mb/s: 10^6 bits a second.
+    pub fn body_mbit_s(&self) -> f64 {
+        self.rate_s(self.body_bytes) * 8.0 / 1e6
+    }
+
+    /// Share of the requests of which caches told that was a hit, 0 to 1; `None` if none told.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let told = self.hits + self.misses;
+        (told > 0).then(|| self.hits as f64 / told as f64)
+    }
+
+    fn rate_s(&self, count: u64) -> f64 {
+        let took_s = self.took.as_secs_f64();
+        if took_s > 0.0 { count as f64 / took_s } else { 0.0 }
+    }
+
+    /// Why the figures say more of the client than of what it asked, if they do: a sentence.
+    pub fn bottleneck(&self) -> Option<String> {
+        let pace = &self.pace;
+        if pace.turned_away > 0 {
+            return Some(format!(
+                "{} of {} users were turned away because too many were there: raise the limit of \
+                 sessions, or let fewer come",
+                pace.turned_away, self.arrived
+            ));
+        }
+        if pace.cpu > CPU_MAX {
+            return Some(format!(
+                "a thread of the client was busy for {:.0} % of the time: give it more threads and \
+                 cores of their own, or ask for less",
+                pace.cpu * 100.0
+            ));
+        }
+        let late_us = pace.late_us.value_at_quantile(0.99);
+        let usual_us = self.requests.due_us.value_at_quantile(0.5);
+        (late_us > LATE_US_MAX && late_us as f64 > usual_us as f64 * LATE_SHARE_MAX).then(|| {
+            format!(
+                "1 % of the requests were sent at least {:.1} ms late, of a median latency of \
+                 {:.1} ms: the client did not get the processor in time",
+                late_us as f64 / 1000.0,
+                usual_us as f64 / 1000.0
+            )
+        })
+    }
 }

@@ -15,6 +15,8 @@ pub struct Scenario {
     pub address: SocketAddr,
     /// What users ask for.
     pub site: Site,
+    /// The `Host` that visits name; the address where it is empty.
+    pub host: String,
     /// When users come.
     pub users: Users,
     /// How the requests of a page go out.
@@ -32,7 +34,7 @@ pub struct Scenario {
     pub threads: usize,
     /// Sessions at a time, at most: beyond, users turn away and are counted as such.
     pub sessions_max: usize,
-    /// What bodies must hold, if that is to be checked.
+    /// What bodies must hold, if that is to be checked; then their lengths are checked too.
     pub content: Option<Content>,
 }
 
@@ -107,6 +109,7 @@ impl Scenario {
         Self {
             address,
             site,
+            host: String::new(),
             users,
             manner: Manner::Parallel(6),
             warm_up: Duration::from_secs(2),
