@@ -171,6 +171,19 @@ fn a_visit_depends_on_its_number_and_the_seed_alone() {
 }
 
 #[test]
+fn other_visitors_come_to_the_same_site() {
+    let site = Visits::new(&CLUBWEB_CPU, 1);
+    let others = site.clone().with_users(2);
+    assert!(site.files().eq(others.files()));
+    let (mut first, mut other) = (Visit::default(), Visit::default());
+    site.visit(17, &mut first);
+    others.visit(17, &mut other);
+    assert_ne!(first, other);
+    site.clone().with_users(1).visit(17, &mut other);
+    assert_eq!(first, other);
+}
+
+#[test]
 fn the_document_tree_is_the_files_and_no_programs() {
     let files = Visits::new(&PUBLISHING_STATIC, 1).site_bytes();
     let site = PUBLISHING_STATIC.site;

@@ -151,6 +151,8 @@ pub struct Visits {
     kinds: Vec<Kind>,
     programs: u64,
     seed: u64,
+    /// Seed of the visitors; that of the site unless said otherwise.
+    users: u64,
     /// The documents of each service.
     documents: Vec<Shelf>,
     /// What is embedded, by the answer that gives it.
@@ -203,6 +205,7 @@ impl Visits {
             kinds: mix.services.iter().map(Kind::of).collect(),
             programs: u64::from(programs.max(1)),
             seed,
+            users: seed,
             documents: (mix.services.iter())
                 .map(|service| shelf(part(documents, service.share), &mix.html_bytes))
                 .collect(),
@@ -210,6 +213,11 @@ impl Visits {
                 .map(|(answer, share)| (answer, shelf(part(objects, share), &mix.embedded_bytes)))
                 .collect(),
         }
+    }
+
+    /// The same site with other visitors, those of `seed`.
+    pub fn with_users(self, seed: u64) -> Self {
+        Self { users: seed, ..self }
     }
 
     /// All files of the site, summed, in bytes: its document tree.
@@ -236,7 +244,7 @@ impl Visits {
 
     /// Makes `visit` the one with this number.
     pub fn visit(&self, number: u64, visit: &mut Visit) {
-        let salt = TargetId(self.seed).mixed(VISIT_SALT);
+        let salt = TargetId(self.users).mixed(VISIT_SALT);
         let mut dice = Dice::new(TargetId(number).mixed(salt));
         visit.objects.clear();
         visit.pages.clear();
