@@ -73,8 +73,8 @@ fn backwards(tape: &Tape) -> usize {
     times.windows(2).filter(|pair| pair[1] < pair[0]).count()
 }
 
-/// Changes one thing of a tape at a time, as a simulator might get it wrong: each must be found out,
-/// and not before it happens.
+/// Changes one thing of a tape at a time, as a simulator might get it wrong: each must be found
+/// out, and not before it happens.
 fn mistakes_are_found_out(name: &str, tape: &Tape) {
     // There is something in the books by then, and something yet to come.
     let from = tape.events.len() / 3;
@@ -83,9 +83,9 @@ fn mistakes_are_found_out(name: &str, tape: &Tape) {
     };
     let end = position(&|pair| matches!(pair[0], Event::Ended { .. }));
     let asked = position(&|pair| matches!(pair[0], Event::Assigned { .. }));
-    let pair = position(
-        &|pair| matches!(pair, [Event::Ended { .. }, Event::Assigned { seen, .. }] if seen.answer.is_some()),
-    );
+    let answered =
+        |event: &Event| matches!(event, Event::Assigned { seen, .. } if seen.answer.is_some());
+    let pair = position(&|pair| matches!(pair[0], Event::Ended { .. }) && answered(&pair[1]));
     // Other changes may have changed nothing: one may say twice that a server is up.
     let joins = |step: &Step| matches!(step, Step::Join { .. });
     let change =
