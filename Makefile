@@ -12,7 +12,7 @@ APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test oneway-demo oneway-test check figures claims bench bench-relay bench-sim \
-	bench-oneway fuzz doc cc bpf bed
+	bench-oneway experiments experiments-quick peers fuzz doc cc bpf bed
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -72,6 +72,15 @@ bench-sim: bpf ## simulated requests a second, and 10,000,000 log lines under 8 
 	$(CARGO) bench --locked -p sim --bench replay
 	benches/sim/ten_million.sh $(BATON)
 
+experiments: bpf peers ## the papers' prototypes, live: half an hour on a quiet machine (installs: bpf, peers)
+	$(CARGO) build --release --locked
+	$(BATON) experiment
+	$(BATON) experiment --page
+
+experiments-quick: bpf peers ## their shape in five minutes, in target/experiments (installs: bpf, peers)
+	$(CARGO) build --release --locked
+	$(BATON) experiment --quick --out $(or $(CARGO_TARGET_DIR),target)/experiments
+
 fuzz: bpf ## the fuzzers' corpora on stable Rust (installs: bpf); CONTRIBUTING.md says how to explore
 	$(CARGO) test --locked -p wire --test corpus
 	$(CARGO) test --locked -p workload --test corpus
@@ -101,3 +110,10 @@ bed: ## install what tests in network namespaces need by apt, if this is root
 		command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 		command -v tcpdump >/dev/null || missing="$$missing tcpdump"; \
 		[ -z "$$missing" ] || [ -n "$(AS_ROOT)" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
+
+peers: ## install HAProxy, nginx and Apache, which experiments compare with, by apt, if there are none
+	@missing=; \
+		command -v haproxy >/dev/null || missing="$$missing haproxy"; \
+		command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+		command -v apache2 >/dev/null || missing="$$missing apache2-bin"; \
+		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }

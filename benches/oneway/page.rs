@@ -6,6 +6,7 @@ use crate::modes::{LOADS, Load, Mode};
 use crate::report::Results;
 use crate::run::KernelCost;
 use anyhow::Result;
+use baton::experiments::page as experiments;
 use sim::Figure;
 use std::fmt::Write;
 use std::fs;
@@ -90,7 +91,14 @@ pub fn write(
         results.last(),
         crossing(figure)
     )?;
-    fs::write(root.join("docs/RESULTS-LIVE.md"), text)?;
+    let path = root.join("docs/RESULTS-LIVE.md");
+    // The live experiments write their own part of the page.
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let experiments = experiments::part(&before);
+    if !experiments.is_empty() {
+        text = experiments::inserted(&text, experiments);
+    }
+    fs::write(path, text)?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::demo::Origins;
 use crate::serve::Service;
 use anyhow::{Context, Result, ensure};
+use policy::Class;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -170,7 +171,8 @@ fn limits(usage: &Usage, late_us: f64) -> String {
     named.join("+")
 }
 
-/// The configuration of a switch. One worker; no checks, no ejection and no second attempts: a
+/// The configuration of a switch. The paths of visits say class and target: a program is one target
+/// whatever its query. One worker; no checks, no ejection and no second attempts: a
 /// server that is slow is what is measured.
 pub fn configuration(
     policy: &str,
@@ -185,6 +187,13 @@ pub fn configuration(
          [timeouts]\nfirst_byte = \"10m\"\ndrain = \"1s\"\n\n[limits]\nconnections = 20000\n\
          server_idle_connections = 4096\n\n[log]\nlevel = \"warn\"\n"
     );
+    for class in Class::NAMES {
+        let _ = write!(
+            text,
+            "\n[[rule]]\npath_prefix = \"/{class}/\"\nclass = \"{class}\"\n\
+             target = \"host+path\"\n"
+        );
+    }
     if let Some(period) = reports {
         let _ = write!(text, "\n[agents]\nperiod = \"{}ms\"\n", period.as_millis());
     }

@@ -97,6 +97,60 @@ pub const CLAIMS: &[LiveClaim] = &[
                 servers of 2003; what is left of the claim is its cost beside the switch's",
         judge: gateway,
     },
+    LiveClaim {
+        id: "CAP-C11",
+        says: "static: CAP and LARD have similar throughput",
+        published: "curves alike (Fig. 7)",
+        needs: "cap",
+        notes: "similar is within a tenth, at every number of clients",
+        judge: alike_when_static,
+    },
+    LiveClaim {
+        id: "CAP-C12",
+        says: "light dynamic: CAP is ahead of LARD, and the spread of the servers' utilisation is \
+               smaller",
+        published: "Figs. 8 and 10",
+        needs: "cap",
+        notes: "at the greatest number of clients; LARD as there, on connections reported every \
+                10 s",
+        judge: ahead_when_light,
+    },
+    LiveClaim {
+        id: "CAP-C13",
+        says: "intensive dynamic: CAP serves 13 % more than LARD at 160 clients and 21 % more at \
+               240",
+        published: "1.13; 1.21 (Fig. 9)",
+        needs: "cap",
+        notes: "LARD as there, on connections reported every 10 s; the second number is LARD with \
+                its own undelayed count. The programs' CPU and the think time are chosen",
+        judge: ahead_when_intensive,
+    },
+    LiveClaim {
+        id: "CAP-C1",
+        says: "WRR is sensitive to metric and period; active connections with a small period are \
+               best; badly tuned it is worse than random and round robin",
+        published: "curves lost (Fig. 3)",
+        needs: "wrr",
+        notes: "a simulation there; 90-percentile of pages, dynamic site",
+        judge: wrr_is_hard_to_tune,
+    },
+    LiveClaim {
+        id: "CW-C8",
+        says: "realistic load: the switch's CPU is never busier than 0.5",
+        published: "0.5",
+        needs: "clubweb",
+        notes: "of one worker of a relay on a CPU of today; per request, `front_us` of the table",
+        judge: switch_idles,
+    },
+    LiveClaim {
+        id: "CW-C9",
+        says: "CAP is better than LARD for both models at every offered load",
+        published: "clearly better",
+        needs: "clubweb",
+        notes: "90-percentile of pages; LARD on utilisation, as the authors had it, and on \
+                connections",
+        judge: cap_beats_lard,
+    },
 ];
 
 fn ratio(table: &Table, case: &str, x: f64, (over, under): (&str, &str)) -> Option<f64> {
@@ -197,4 +251,93 @@ fn gateway(table: &Table) -> Option<Outcome> {
         end / two
     );
     Some(Outcome { holds: end < two * 1.03, measured })
+}
+
+fn alike_when_static(table: &Table) -> Option<Outcome> {
+    let places = table.places("static").into_iter();
+    let pair = ("CAP", "LARD 10 s late");
+    let ratios: Vec<f64> = places.filter_map(|x| ratio(table, "static", x, pair)).collect();
+    let least = ratios.iter().copied().reduce(f64::min)?;
+    let most = ratios.iter().copied().reduce(f64::max)?;
+    let measured = format!("CAP over LARD {least:.2} to {most:.2}");
+    Some(Outcome { holds: least > 0.9 && most < 1.1, measured })
+}
+
+/// Distance of the idlest from the busiest server.
+fn spread(table: &Table, case: &str, curve: &str, x: f64) -> Option<f64> {
+    let of = |column| table.at(case, curve, x, column).map(|spread| spread.median);
+    Some(of("utilisation_max")? - of("utilisation_min")?)
+}
+
+fn ahead_when_light(table: &Table) -> Option<Outcome> {
+    let most = last(table, "light")?;
+    let gain = ratio(table, "light", most, ("CAP", "LARD 10 s late"))?;
+    let of = |curve| spread(table, "light", curve, most);
+    let (cap, lard) = (of("CAP")?, of("LARD 10 s late")?);
+    let measured = format!(
+        "{most} clients: CAP over LARD {gain:.2}; utilisation from least to greatest {cap:.2} \
+         apart under CAP, {lard:.2} under LARD"
+    );
+    Some(Outcome { holds: gain > 1.0 && cap < lard, measured })
+}
+
+fn ahead_when_intensive(table: &Table) -> Option<Outcome> {
+    let mut holds = true;
+    let mut words = Vec::new();
+    for clients in [160.0, 240.0] {
+        let of = |lard| ratio(table, "intensive", clients, ("CAP", lard));
+        let Some(late) = of("LARD 10 s late") else { continue };
+        holds &= late > 1.05;
+        let own = of("LARD undelayed")?;
+        words.push(format!("{late:.2} ({own:.2}) at {clients}"));
+    }
+    let measured = format!("CAP over LARD {} clients", words.join(", "));
+    (!words.is_empty()).then_some(Outcome { holds, measured })
+}
+
+fn wrr_is_hard_to_tune(table: &Table) -> Option<Outcome> {
+    let at = |curve: &str, x: f64| {
+        table.at("dynamic", curve, x, "page_p90_ms").map(|spread| spread.median)
+    };
+    let periods = table.places("dynamic");
+    let (first, longest) = (*periods.first()?, *periods.last()?);
+    let num = at("WRR num", first)?;
+    let all = ["WRR num", "WRR time"]
+        .iter()
+        .flat_map(|curve| periods.iter().filter_map(|x| at(curve, *x)));
+    let (best, worst) = all.fold((f64::INFINITY, 0.0_f64), |(best, worst), p90_ms| {
+        (best.min(p90_ms), worst.max(p90_ms))
+    });
+    let (turns, random) = (at("RR", first)?, at("random", first)?);
+    let measured = format!(
+        "{num:.0} ms by connections every {first} s, {best:.0} to {worst:.0} ms over metrics and \
+         periods up to {longest} s; round robin {turns:.0}, random {random:.0}"
+    );
+    // Two measurements of the same differ by some per cent.
+    let holds = num <= best * 1.1 && worst > turns.max(random);
+    Some(Outcome { holds, measured })
+}
+
+fn switch_idles(table: &Table) -> Option<Outcome> {
+    let busiest = table.rows.iter().map(|row| row.get("front_cpu")).reduce(f64::max)?;
+    let us: Vec<f64> = table.rows.iter().map(|row| row.get("front_us")).collect();
+    let mean_us = us.iter().sum::<f64>() / us.len() as f64;
+    let measured = format!("at most {busiest:.2} of a core, {mean_us:.0} us a request");
+    Some(Outcome { holds: busiest < 0.5, measured })
+}
+
+fn cap_beats_lard(table: &Table) -> Option<Outcome> {
+    let (mut holds, mut words) = (true, Vec::new());
+    for case in table.cases() {
+        for x in table.places(case) {
+            let of = |curve: &str| {
+                table.at(case, curve, x, "page_p90_ms").map(|spread| spread.median / 1e3)
+            };
+            let (cap, own) = (of("CAP")?, of("LARD")?);
+            let reported = of("LARD on utilisation")?;
+            holds &= cap < own && cap < reported;
+            words.push(format!("{case} at {x}: {cap:.2} s, LARD {reported:.2} and {own:.2} s"));
+        }
+    }
+    (!words.is_empty()).then_some(Outcome { holds, measured: words.join("; ") })
 }

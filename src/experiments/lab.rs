@@ -5,6 +5,8 @@ use super::gauge::now_ns;
 use crate::exit::say;
 use anyhow::{Context, Result};
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -13,6 +15,8 @@ use tokio::sync::watch;
 pub struct Lab {
     runtime: Runtime,
     stopped: watch::Receiver<bool>,
+    /// The same for who cannot wait for it.
+    stop: Arc<AtomicBool>,
 }
 
 /// One point to measure: what it is, about how long it takes, and how it is done.
@@ -49,7 +53,9 @@ impl Lab {
         let reactor = || Builder::new_current_thread().enable_all().build();
         let runtime = reactor().context("cannot start a reactor for the clients")?;
         let listening = reactor().context("cannot start a reactor for signals")?;
-        let (stop, stopped) = watch::channel(false);
+        let (tell, stopped) = watch::channel(false);
+        let stop = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&stop);
         let listen = async move {
             use tokio::signal::unix::{SignalKind, signal};
             let (Ok(mut interrupt), Ok(mut terminate)) =
@@ -63,19 +69,25 @@ impl Lab {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 }
-                stop.send_replace(true);
+                set.store(true, Ordering::Relaxed);
+                tell.send_replace(true);
             }
         };
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || listening.block_on(listen))
             .context("cannot start a thread for signals")?;
-        Ok(Self { runtime, stopped })
+        Ok(Self { runtime, stopped, stop })
     }
 
     /// Whether we were asked to stop.
     pub fn is_stopped(&self) -> bool {
-        *self.stopped.borrow()
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// True once we are asked to stop.
+    pub fn stop(&self) -> &AtomicBool {
+        &self.stop
     }
 
     /// Done when we are asked to stop.

@@ -5,8 +5,8 @@ use super::cluster::{Cluster, by_request, closing, divided, kept};
 use super::peers::Program;
 use super::picture::Picture;
 use super::{Experiment, Front, Job, Row, Size};
-use crate::demo::{catalogue, plan as real_plan, sessions};
-use anyhow::{Context, Result, ensure};
+use crate::demo::{TRACE_NAME, catalogue, plan as real_plan, sessions};
+use anyhow::{Context, Result, bail, ensure};
 use model::CpuCost;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -61,6 +61,7 @@ struct Scenario {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Extent {
+    workloads: Vec<String>,
     nodes: Vec<usize>,
     repeats: u32,
     close_nodes: Vec<usize>,
@@ -103,7 +104,8 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     };
     let contenders = contenders(scenario.balance_factor);
     let mut jobs = Vec::new();
-    for case in cases(&scenario, &extent)? {
+    for name in &extent.workloads {
+        let case = case(name, &scenario, &extent)?;
         ensure!(
             case.scales.len() == extent.nodes.len(),
             "{}: a time scale for each number of nodes",
@@ -126,24 +128,22 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-fn cases(scenario: &Scenario, extent: &Extent) -> Result<Vec<Case>> {
-    let cache_bytes = (scenario.cache_mib << 20) / u64::from(scenario.part);
+fn case(name: &str, scenario: &Scenario, extent: &Extent) -> Result<Case> {
     let twin = |name, facts: &Facts, scales: &[f64]| {
-        let plan = twin(facts, scenario)?;
-        Ok::<_, anyhow::Error>(Case { name, plan, cache_bytes, scales: scales.to_vec() })
+        let cache_bytes = (scenario.cache_mib << 20) / u64::from(scenario.part);
+        Ok(Case { name, plan: twin(facts, scenario)?, cache_bytes, scales: scales.to_vec() })
     };
-    let real = Arc::new(real_plan(None)?);
-    let share = scenario.real_cache_share;
-    Ok(vec![
-        twin("rice", &RICE_1998, &extent.rice_scale)?,
-        twin("ibm", &IBM_1998, &extent.ibm_scale)?,
-        Case {
-            name: "three-sites",
-            cache_bytes: (real.working_set_bytes as f64 * share) as u64,
-            plan: real,
-            scales: extent.real_scale.clone(),
-        },
-    ])
+    match name {
+        "rice" => twin("rice", &RICE_1998, &extent.rice_scale),
+        "ibm" => twin("ibm", &IBM_1998, &extent.ibm_scale),
+        TRACE_NAME => {
+            let plan = Arc::new(real_plan(None)?);
+            let cache_bytes = plan.working_set_bytes as f64 * scenario.real_cache_share;
+            let (cache_bytes, scales) = (cache_bytes as u64, extent.real_scale.clone());
+            Ok(Case { name: TRACE_NAME, plan, cache_bytes, scales })
+        }
+        _ => bail!("there is no workload {name}: rice, ibm or {TRACE_NAME}"),
+    }
 }
 
 fn twin(facts: &Facts, scenario: &Scenario) -> Result<Arc<Plan>> {

@@ -7,8 +7,10 @@
 //! results and the claims are read off those tables alone ([`page`]).
 
 mod bed;
+mod cap;
 mod claims;
 mod closed;
+mod clubweb;
 mod clubweb_static;
 mod cluster;
 mod gauge;
@@ -20,6 +22,8 @@ mod peers;
 mod phttp;
 mod picture;
 mod table;
+mod users;
+mod wrr;
 
 pub use bed::Front;
 pub use claims::{CLAIMS, LiveClaim, Outcome, Tables};
@@ -73,8 +77,14 @@ pub struct Experiment {
 }
 
 /// All of them.
-pub const EXPERIMENTS: &[Experiment] =
-    &[lard::EXPERIMENT, phttp::EXPERIMENT, clubweb_static::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[
+    lard::EXPERIMENT,
+    phttp::EXPERIMENT,
+    clubweb_static::EXPERIMENT,
+    cap::EXPERIMENT,
+    clubweb::EXPERIMENT,
+    wrr::EXPERIMENT,
+];
 
 /// The experiments with these names; all of them for none.
 ///

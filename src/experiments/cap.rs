@@ -1,0 +1,168 @@
+//! Casalicchio, Colajanni, WWW10 2001: the prototype, by clients.
+
+use super::picture::Picture;
+use super::users::{Crowd, Visited, hurried, programs};
+use super::{Experiment, Front, Job, Row, Size};
+use anyhow::Result;
+use model::CpuCost;
+use policy::Class;
+use serde::Deserialize;
+use sim::site::scenario::PROTOTYPE;
+use std::sync::Arc;
+use std::time::Duration;
+use workload::draw::{Draw, Pareto};
+use workload::visits::{Answer, Mix, PUBLISHING_STATIC, Service, Site, Visits};
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "cap",
+    title: "CAP's prototype: throughput and utilisation by clients",
+    source: "Casalicchio, Colajanni, WWW10 2001, Figs. 7 to 10",
+    paper: "A switch (an Apache reverse proxy whose policy is a program) before four servers \
+            (Pentium MMX, 233 MHz); WebStone with up to 240 clients. A Collector on each server \
+            counts its active connections, a Manager at the switch asks for them every 10 s, and \
+            LARD acts on that. Static: both alike. Light dynamic: CAP ahead, with a smaller spread \
+            of utilisation. Intensive dynamic: CAP serves 13 % more at 160 clients and 21 % more at \
+            240.",
+    here: "Real: clients (closed loop, four connections a page), sockets, the switch deciding on \
+           each request, Collector and Manager: servers report their open connections, and the \
+           switch asks for them. Emulated: the servers' CPU, disk and cache, programs included. \
+           The 10 s are the model's, like all times. LARD with its own, undelayed count is shown \
+           beside, as it was published in 1998.",
+    scenario: include_str!("../../experiments/cap/scenario.toml"),
+    plan,
+    pictures: &[
+        Picture::new("static", "requests_s", "Static workload: throughput", CLIENTS),
+        Picture::new("light", "requests_s", "Light dynamic workload: throughput", CLIENTS),
+        Picture::new("light", "utilisation_max", "Light dynamic: busiest server", CLIENTS),
+        Picture::new("light", "utilisation_min", "Light dynamic: idlest server", CLIENTS),
+        Picture::new("intensive", "requests_s", "Intensive dynamic workload: throughput", CLIENTS),
+        Picture::new("intensive", "utilisation_max", "Intensive: busiest server", CLIENTS),
+        Picture::new("intensive", "utilisation_min", "Intensive: idlest server", CLIENTS),
+    ],
+    columns: &["requests_s", "page_p90_ms", "utilisation_min", "utilisation_max", "front_cpu"],
+};
+
+const CLIENTS: &str = "clients";
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    servers: usize,
+    slower: f64,
+    light_ms: u64,
+    heavy_ms: u64,
+    accesses: u32,
+    think_s: f64,
+    documents: u32,
+    objects: u32,
+    programs: u32,
+    cache_share: f64,
+    late_s: f64,
+    scale: f64,
+    full: Extent,
+    quick: Extent,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extent {
+    clients: Vec<usize>,
+    repeats: u32,
+    close_clients: Vec<usize>,
+    close_repeats: u32,
+    warm_s: f64,
+    measure_s: f64,
+}
+
+/// The prototype's dynamic workload with all programs light. Our reading: the paper does not spell
+/// the mix out.
+const LIGHT: Mix<'static> = {
+    const FILES: &[(f64, Answer)] = &[(1.0, Answer { class: Class::STATIC, program: false })];
+    const fn service(share: f64, class: Class, program: bool) -> Service<'static> {
+        Service { share, html: Answer { class, program }, secure: false, embedded: FILES }
+    }
+    const SERVICES: &[Service<'static>] =
+        &[service(0.8, Class::STATIC, false), service(0.2, Class::LIGHT, true)];
+    Mix { name: "prototype-light", services: SERVICES, ..PUBLISHING_STATIC }
+};
+
+/// The workloads, and whether their distances are small.
+const WORKLOADS: [(&str, Mix<'static>, bool); 3] =
+    [("static", PUBLISHING_STATIC, false), ("light", LIGHT, true), ("intensive", PROTOTYPE, true)];
+
+/// Apache of P-HTTP on a CPU that is so much slower.
+pub(super) fn slowed(slower: f64) -> CpuCost {
+    let CpuCost { connect, close, request, send_512 } = CpuCost::APACHE;
+    let [connect, close, request, send_512] =
+        [connect, close, request, send_512].map(|cost| cost.mul_f64(slower));
+    CpuCost { connect, close, request, send_512 }
+}
+
+fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
+    let scenario: Scenario = toml::from_str(scenario)?;
+    let extent = match size {
+        Size::Full => scenario.full.clone(),
+        Size::Quick => scenario.quick.clone(),
+    };
+    let late = Duration::from_secs_f64(scenario.late_s * scenario.scale);
+    let reported = Front::Baton {
+        policy: "name = \"lard\"\nmetric = \"reported\"".to_owned(),
+        delivery: "relay",
+        reports: Some(late),
+    };
+    let fronts = [
+        ("CAP", Front::relay("name = \"cap\"")),
+        ("LARD 10 s late", reported),
+        ("LARD undelayed", Front::relay("name = \"lard\"")),
+    ];
+    let mut jobs = Vec::new();
+    for (case, mix, close) in WORKLOADS {
+        let visits = Arc::new(Visits::new(&site(&scenario, &mix)?, 1));
+        for clients in &extent.clients {
+            let close = close && extent.close_clients.contains(clients);
+            let repeats = if close { extent.close_repeats } else { extent.repeats };
+            for repeat in 1..=repeats {
+                for (curve, front) in &fronts {
+                    let visited = visited(&scenario, &extent, Arc::clone(&visits), *clients);
+                    let row = Row::new(case, curve, *clients as f64, repeat);
+                    let label = format!("{case}, {curve}, {clients} clients, {repeat}");
+                    let front = front.clone();
+                    jobs.push(Job::new(label, visited.about_s(), move |lab| {
+                        visited.measure(lab, &front, row)
+                    }));
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// The workload on the scenario's site.
+fn site(scenario: &Scenario, mix: &Mix<'static>) -> Result<Mix<'static>> {
+    let Scenario { documents, objects, programs, .. } = *scenario;
+    let site = Site { documents, objects, programs, exponent: 0.0 };
+    let think_s = match mix.think_s {
+        Draw::Pareto(pareto) => {
+            let times = scenario.think_s / pareto.min;
+            Draw::Pareto(Pareto { min: scenario.think_s, max: pareto.max * times, ..pareto })
+        }
+        other => other,
+    };
+    hurried(&Mix { site, think_s, ..*mix }, scenario.scale)
+}
+
+fn visited(scenario: &Scenario, extent: &Extent, visits: Arc<Visits>, clients: usize) -> Visited {
+    let [light, heavy] = [scenario.light_ms, scenario.heavy_ms].map(Duration::from_millis);
+    Visited {
+        visits,
+        crowd: Crowd::Closed(clients),
+        servers: scenario.servers,
+        cache_share: scenario.cache_share,
+        cpu: slowed(scenario.slower),
+        services: programs(light, heavy, scenario.accesses),
+        time_scale: scenario.scale,
+        warm_s: extent.warm_s,
+        measure_s: extent.measure_s,
+    }
+}

@@ -1,0 +1,125 @@
+//! Casalicchio, Colajanni, WWW10 2001, Fig. 3: WRR by the metric and period of its weights, live.
+
+use super::cap::slowed;
+use super::picture::Picture;
+use super::users::{Crowd, Visited, hurried, programs};
+use super::{Experiment, Front, Job, Row, Size};
+use anyhow::Result;
+use serde::Deserialize;
+use sim::site::scenario::PROTOTYPE;
+use std::sync::Arc;
+use std::time::Duration;
+use workload::visits::{Mix, PUBLISHING_STATIC, Site, Visits};
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "wrr",
+    title: "WRR by the metric and period of its weights",
+    source: "Casalicchio, Colajanni, WWW10 2001, Fig. 3",
+    paper: "Simulated there: WRR with weights from active connections (num) or from mean service \
+            times (time), recomputed every so many seconds, on a publishing and a commerce site. \
+            Connections with a small period are best; badly tuned, WRR is worse than random and \
+            round robin.",
+    here: "Real: users in open loop, sockets, the switch, which counts and computes the weights. \
+           Emulated: four servers of CAP's prototype. The prototype's dynamic workload stands for \
+           the commerce site: nothing is enciphered here.",
+    scenario: include_str!("../../experiments/wrr/scenario.toml"),
+    plan,
+    pictures: &[
+        Picture::new("publishing", "page_p90_ms", "Publishing site", PERIOD),
+        Picture::new("dynamic", "page_p90_ms", "Dynamic site", PERIOD),
+    ],
+    columns: &["page_p90_ms", "utilisation_min", "utilisation_max", "front_cpu"],
+};
+
+const PERIOD: &str = "period of the weights (s)";
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    servers: usize,
+    slower: f64,
+    light_ms: u64,
+    heavy_ms: u64,
+    accesses: u32,
+    documents: u32,
+    objects: u32,
+    programs: u32,
+    cache_share: f64,
+    publishing_users_s: f64,
+    dynamic_users_s: f64,
+    scale: f64,
+    full: Extent,
+    quick: Extent,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Extent {
+    periods_s: Vec<f64>,
+    repeats: u32,
+    warm_s: f64,
+    measure_s: f64,
+}
+
+fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
+    let scenario: Scenario = toml::from_str(scenario)?;
+    let extent = match size {
+        Size::Full => scenario.full.clone(),
+        Size::Quick => scenario.quick.clone(),
+    };
+    let sites = [
+        ("publishing", PUBLISHING_STATIC, scenario.publishing_users_s),
+        ("dynamic", PROTOTYPE, scenario.dynamic_users_s),
+    ];
+    let mut jobs = Vec::new();
+    for (case, mix, users_s) in sites {
+        let Scenario { documents, objects, programs, .. } = scenario;
+        let site = Site { documents, objects, programs, exponent: 0.0 };
+        let mix = hurried(&Mix { site, ..mix }, scenario.scale)?;
+        let visits = Arc::new(Visits::new(&mix, 1));
+        for repeat in 1..=extent.repeats {
+            for (curve, policy, period_s) in points(&extent.periods_s, scenario.scale) {
+                let visited = visited(&scenario, &extent, Arc::clone(&visits), users_s);
+                let row = Row::new(case, curve, period_s, repeat);
+                let label = format!("{case}, {curve}, {period_s} s, {repeat}");
+                let front = Front::relay(policy);
+                jobs.push(Job::new(label, visited.about_s(), move |lab| {
+                    visited.measure(lab, &front, row)
+                }));
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// Curve, lines of `[policy]`, and period; the two that have none stand at the first one.
+fn points(periods_s: &[f64], scale: f64) -> Vec<(&'static str, String, f64)> {
+    let mut all = Vec::new();
+    for period_s in periods_s {
+        for (curve, name) in [("WRR num", "wrr-num"), ("WRR time", "wrr-time")] {
+            let gather_ms = (period_s * scale * 1e3).round().max(1.0);
+            all.push((curve, format!("name = \"{name}\"\ngather = \"{gather_ms}ms\""), *period_s));
+        }
+    }
+    let first = periods_s.first().copied().unwrap_or(1.0);
+    for (curve, name) in [("RR", "round-robin"), ("random", "random")] {
+        all.push((curve, format!("name = \"{name}\""), first));
+    }
+    all
+}
+
+fn visited(scenario: &Scenario, extent: &Extent, visits: Arc<Visits>, users_s: f64) -> Visited {
+    let [light, heavy] = [scenario.light_ms, scenario.heavy_ms].map(Duration::from_millis);
+    Visited {
+        visits,
+        crowd: Crowd::Open(users_s),
+        servers: scenario.servers,
+        cache_share: scenario.cache_share,
+        cpu: slowed(scenario.slower),
+        services: programs(light, heavy, scenario.accesses),
+        time_scale: scenario.scale,
+        warm_s: extent.warm_s,
+        measure_s: extent.measure_s,
+    }
+}
