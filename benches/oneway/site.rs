@@ -183,15 +183,15 @@ impl<'a> Stand<'a> {
         let begin = Instant::now();
         loop {
             self.programs.iter_mut().try_for_each(Child::must_run)?;
-            // A switch that is ready before its agents hands connections to servers that take none.
-            let mut agents = self.programs.iter().skip(1);
-            let ready = agents.all(|agent| agent.said().contains("listens on"));
+            // A switch relays until the agents have confirmed that connections are taken over.
+            let confirmed = self.programs[0].said().matches("-> confirmed").count();
+            let ready = confirmed + 1 >= self.programs.len();
             if ready && self.ask(&[load.path], load).is_ok() {
                 return Ok(());
             }
             if begin.elapsed() > START {
                 self.ask(&[load.path], load).context("no right answer in time")?;
-                bail!("an agent is not ready in time");
+                bail!("an agent has not confirmed in time");
             }
             thread::sleep(GLANCE);
         }

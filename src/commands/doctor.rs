@@ -59,6 +59,17 @@ fn site(args: &flags::Doctor) -> anyhow::Result<Site> {
     Ok(site)
 }
 
+/// Says what is not as it should be on the host of a switch that hands connections over.
+pub(super) fn warn_front(config: &Config) {
+    match configured(config, Some(Role::Front)) {
+        Ok(site) => {
+            let site = Site { role: Some(Role::Front), ..site };
+            super::agent::complain(&examine(&site, &System));
+        }
+        Err(error) => exit::say(format_args!("baton: the doctor cannot look: {error:#}")),
+    }
+}
+
 /// What a configuration says. The served port is that of this host's own server, where it has one.
 fn configured(config: &Config, role: Option<Role>) -> anyhow::Result<Site> {
     let vips: Vec<SocketAddr> = agent_site::vips(config).map(|(vip, _)| vip).collect();

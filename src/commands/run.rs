@@ -1,8 +1,10 @@
 //! `baton run`: serve in the foreground until a signal ends it.
 
+use crate::commands::doctor;
 use crate::config::{Config, Diagnosis, Flag, LoadError, Loaded};
 use crate::exit::{Exit, Outcome, colour, say};
 use crate::flags::Run;
+use crate::oneway;
 use crate::serve::{self, Wrong};
 use std::io;
 
@@ -23,6 +25,10 @@ pub fn run(args: &Run) -> Outcome {
         Some(path) => path.display().to_string(),
         None => "command line".to_owned(),
     };
+    if oneway::is_wanted(&config) {
+        // What stands in the way is better known now than found out by clients.
+        doctor::warn_front(&config);
+    }
     serve::run(config, &source, || {
         let loaded = read().map_err(|error| wrong(&error))?;
         show(&loaded.warnings, false);

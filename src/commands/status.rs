@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Outcome};
 use crate::flags;
-use control::view::{OnewayView, ServerReport, Status};
+use control::view::{AgentView, OnewayView, ServerReport, Status};
 use control::{Age, Client};
 use std::io::{self, Write};
 
@@ -54,10 +54,13 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
     if let Some(view) = &status.oneway {
         out.push_str(&one_way(view));
     }
+    if !status.agents.is_empty() {
+        out.push_str(&agents(&status.agents));
+    }
     out
 }
 
-/// What was handed over, what was not, and how the agents do.
+/// What was handed over, and what was not.
 fn one_way(view: &OnewayView) -> String {
     let count = |name| view.counted(name);
     let mut out = format!(
@@ -77,16 +80,32 @@ fn one_way(view: &OnewayView) -> String {
     }
     for one in &view.servers {
         out.push_str(&format!(
-            "  {:<18} {:<22} {:<9} {:>7} open {:>9} handed over\n",
-            one.server, one.address, one.state, one.open, one.handed_over
+            "  {:<18} {:<22} {:<9} {:>7} open {:>9} handed over  {}\n",
+            one.server, one.address, one.state, one.open, one.handed_over, one.standing
         ));
+        if let Some(doubt) = &one.doubt {
+            out.push_str(&format!("    relayed, not handed over: {}\n", doubt.sentence));
+        } else if one.standing == "unchecked" {
+            let risk = "it has no agent: should its host not take connections over, clients wait \
+                        in vain";
+            out.push_str(&format!("    {risk}; add agent = \"HOST:PORT\"\n"));
+        }
     }
-    for one in &view.agents {
+    out
+}
+
+/// How the agents do, and what they find wrong.
+fn agents(agents: &[AgentView]) -> String {
+    let mut out = "\n".to_owned();
+    for one in agents {
         let age = one
             .age_s
             .map_or("never answered".to_owned(), |age_s| format!("reported {age_s:.1} s ago"));
         let fault = one.fault.as_ref().map_or(String::new(), |fault| format!(": {fault}"));
         out.push_str(&format!("  agent of {:<9} {:<22} {age}{fault}\n", one.server, one.address));
+        for complaint in &one.complaints {
+            out.push_str(&format!("    {complaint}\n"));
+        }
     }
     out
 }

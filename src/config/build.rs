@@ -45,6 +45,9 @@ impl Builder<'_> {
         let policy = self.policy(&servers);
         let oneway = self.oneway();
         self.one_way_contradictions(&listeners, &servers, policy.as_ref());
+        if let Some(policy) = &policy {
+            self.silent(policy, &servers);
+        }
         let rule_names = self.rule_names();
         let rules = self.rules();
         let ejection = self.document.one("ejection");
@@ -71,6 +74,7 @@ impl Builder<'_> {
             log: self.log(),
             admin: self.admin(env),
             forwarded: self.forwarded(),
+            agent_period: self.agent_period(),
             oneway,
         };
         Some(config)

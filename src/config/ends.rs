@@ -1,8 +1,8 @@
 //! `[listen.NAME]`, `[server.NAME]` and `[admin]`: the two ends of the switch and its side door.
 
 use super::address;
+use super::agents;
 use super::build::Builder;
-use super::oneway;
 use super::problem::Problem;
 use super::raw::Env;
 use super::ready::{Admin, Delivery, Listener, Secret, Server};
@@ -93,7 +93,7 @@ impl Builder<'_> {
     }
 
     fn agent(&mut self, table: &Values) -> Option<String> {
-        match oneway::agent(&table.text("agent")?) {
+        match agents::agent(&table.text("agent")?) {
             Ok(address) => Some(address),
             Err((message, remedy)) => {
                 self.error(table.place("agent"), message, remedy);

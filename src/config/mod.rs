@@ -5,6 +5,7 @@
 //! configuration is, in [`ready`].
 
 mod address;
+mod agents;
 mod build;
 mod document;
 mod ends;
@@ -31,8 +32,9 @@ pub use kind::Kind;
 pub(crate) use kind::quoted;
 pub use load::{LoadError, Loaded};
 pub use problem::{Diagnosis, Gravity, Problem};
+pub(crate) use raw::{Entry, Raw, read as read_toml};
 pub use ready::Config;
 pub(crate) use rule_table::rule_label;
 pub use source::{Place, Source, Spot};
 pub use units::size;
-pub(crate) use units::span;
+pub(crate) use units::{span, span_text};

@@ -36,8 +36,6 @@ pub struct Oneway {
     pub flows_max: u32,
     /// Answers that the kernel may repeat.
     pub memos_max: u32,
-    /// How often agents are asked.
-    pub agent_period: Duration,
     /// Where the kernel's tables outlive the process.
     pub pin: PathBuf,
 }
@@ -126,7 +124,6 @@ impl Builder<'_> {
             idle: table.span("idle"),
             flows_max: table.number("flows_max"),
             memos_max: table.number("memos_max"),
-            agent_period: table.span("agent_period"),
             pin,
         })
     }
@@ -252,6 +249,8 @@ impl Builder<'_> {
         }
         if listeners.iter().any(|listener| listener.delivery == Delivery::Forward) {
             self.forwarders(servers);
+        } else {
+            self.unchecked(servers, &place);
         }
         if let Some(policy) = policy {
             self.learners(policy, servers, &place);
@@ -353,16 +352,6 @@ impl Builder<'_> {
             self.problems.push(problem.after(listener.clone()));
         }
     }
-}
-
-/// The address of an agent.
-pub(crate) fn agent(text: &str) -> Result<String, address::Refusal> {
-    let (_, port) = text.rsplit_once(':').unwrap_or((text, ""));
-    if port.parse::<u16>().is_err() {
-        let remedy = "write HOST:PORT, such as \"10.0.0.1:7118\"";
-        return Err((format!("{text:?} has no port"), remedy));
-    }
-    address::server(text)
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ pub struct Config {
     pub admin: Admin,
     /// What servers learn of clients.
     pub forwarded: Forwarded,
+    /// How often servers' agents are asked.
+    pub agent_period: Duration,
     /// How connections are handed to servers; `None`: no key and interfaces are given for that.
     pub oneway: Option<Oneway>,
 }
@@ -84,7 +86,7 @@ pub struct Server {
     pub capacity: Option<u32>,
     /// Requests it is given at once; `None`: as many as come.
     pub max_inflight: Option<u32>,
-    /// `host:port` of the agent that reports for it.
+    /// `host:port`, or `host:port/prefix`, of the agent that reports for it.
     pub agent: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use super::seen::Seen;
 use distributor::ask::kernel::{Decided, Repeat as Promised};
 use distributor::journal::{Choice, Delivered};
 use distributor::{Backend, Delivery, Live, Passed, Scribe, Shared, say};
-use policy::{Class, Expect, Request, TargetId};
+use policy::{Class, Expect, Request, ServerId, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -109,6 +109,10 @@ impl Asking {
             head_bytes: 0,
         };
         let stay = |why| held.holder.map_or(Verdict::Relay(why), Verdict::Server);
+        if holder.is_some_and(|holder| self.bridge.tables().trust.is_deaf(holder)) {
+            // It would not hear that it is to give the connection up.
+            return Answer { verdict: stay(Local::Unconfirmed), ..blank };
+        }
         let read = match read(&held.payload, live, &mut |_| {}) {
             Ok(read) => read,
             // Whoever has the connection reads on: this may be the middle of anything.
@@ -126,12 +130,35 @@ impl Asking {
             let verdict = Verdict::Relay(Local::RuleSaysRelay);
             return Answer { verdict, by_line, ..known };
         }
+        if self.would_doubt(held, &question) {
+            return Answer { verdict: Verdict::Relay(Local::Unconfirmed), ..known };
+        }
         let Some(decided) = self.shared.ask.decide(&question, &[]) else {
             return Answer { verdict: Verdict::Relay(Local::NoServer), ..known };
         };
+        if self.doubts(held, decided.assignment.server) {
+            return Answer { verdict: Verdict::Relay(Local::Unconfirmed), ..known };
+        }
         let slot = self.bridge.tables().roster.slot(decided.assignment.server);
         let verdict = slot.map_or(Verdict::Relay(Local::NoServer), Verdict::Server);
         Answer { verdict, by_line: by_line && slot.is_some(), decided: Some(decided), ..known }
+    }
+
+    /// Whether a server cannot be handed this connection. One whose holder fetches for it needs no
+    /// program.
+    fn doubts(&self, held: &Held, server: ServerId) -> bool {
+        let fetched = held.holder.is_some() && held.delivery == Delivery::Forward;
+        !fetched && !self.bridge.tables().trust.takes(server)
+    }
+
+    /// Whether the policy would choose such a server. It is not asked in earnest then: the relay
+    /// asks, and what is asked for twice would take two turns of a rotation.
+    fn would_doubt(&self, held: &Held, question: &Request) -> bool {
+        if self.bridge.tables().trust.all_take() {
+            return false;
+        }
+        let answer = self.shared.ask.books().desk().explain(question).answer;
+        answer.is_some_and(|answer| self.doubts(held, answer.server))
     }
 
     /// Lets the kernel repeat the answer, if request line and Host alone led to it.

@@ -6,6 +6,7 @@
 use super::fabric::{Book, Fabric, Memo, MemoKey, Repeat, RowState, Slot};
 use super::promises::{Promise, Promises};
 use super::roster::{Roster, Wanted};
+use super::trust::Trust;
 use distributor::ask::kernel::Kernel;
 use policy::{Class, Elsewhere, Guard, Load, ServerId, TargetId, Wheel};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +24,8 @@ pub(super) struct Bridge {
 pub(super) struct Tables {
     pub(super) roster: Roster,
     pub(super) promises: Promises,
+    /// Who may be handed connections.
+    pub(super) trust: Trust,
     /// The wheels that are out, by number.
     wheels: Vec<Option<Vec<ServerId>>>,
     /// The wheel of each class that is on one.
@@ -39,6 +42,7 @@ impl Bridge {
         let tables = Tables {
             roster: Roster::adopt(fabric.rows()),
             promises: Promises::new(targets_max),
+            trust: Trust::default(),
             wheels: Vec::new(),
             seats: vec![None; Class::COUNT_MAX],
             loads: Vec::new(),
@@ -123,9 +127,15 @@ impl Tables {
         }
     }
 
-    /// The wheel that a class is on.
+    /// The wheel that a class is on, if the kernel may turn it: not while one of its servers is
+    /// doubted, whose turns are the relay's.
     pub(super) fn seat(&self, class: Class) -> Option<u8> {
-        self.seats.get(class.index()).copied().flatten()
+        let number = self.seats.get(class.index()).copied().flatten()?;
+        if self.trust.all_take() {
+            return Some(number);
+        }
+        let cycle = self.wheels.get(usize::from(number))?.as_ref()?;
+        cycle.iter().all(|id| self.trust.takes(*id)).then_some(number)
     }
 }
 
@@ -156,8 +166,9 @@ impl Kernel for Bridge {
 
     fn remember(&self, target: TargetId, server: ServerId, guard: &Guard) {
         let mut tables = self.tables();
-        let Tables { roster, promises, .. } = &mut *tables;
-        match roster.slot(server) {
+        let Tables { roster, promises, trust, .. } = &mut *tables;
+        // What the policy promised stands, but it is the relay that keeps it.
+        match roster.slot(server).filter(|_| trust.takes(server)) {
             Some(slot) => {
                 let Guard { load_max, until, epoch } = *guard;
                 let promise = Promise { slot, load_max, until, epoch };

@@ -27,6 +27,9 @@ impl Slot {
 /// What the kernel does for one switch. Methods may take a system call or a few; none waits but
 /// [`Fabric::question`] and [`Fabric::told`].
 pub trait Fabric: Send + Sync + 'static {
+    /// What servers have to have in common with it.
+    fn terms(&self) -> Terms;
+
     /// Begins (or ends, with `None`) to take the connections of an address that clients connect to.
     ///
     /// # Errors
@@ -115,6 +118,17 @@ pub trait Fabric: Send + Sync + 'static {
     /// # Errors
     /// The system's: nothing more will come.
     fn told(&self, patience: Duration, take: &mut dyn FnMut(Repeated)) -> io::Result<()>;
+}
+
+/// What an agent has to have in common with this front-end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The check of the key: see [`agent::TakesOver::key_check`].
+    pub key_check: String,
+    /// Version of the envelopes.
+    pub envelope: u8,
+    /// Their UDP port.
+    pub port: u16,
 }
 
 /// A server as the kernel knows it.

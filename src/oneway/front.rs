@@ -2,7 +2,7 @@
 
 use super::fabric::{
     Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
-    Swept, Verdict,
+    Swept, Terms, Verdict,
 };
 use crate::config::ready::{self, Network};
 use agent::host::{Host, System};
@@ -26,6 +26,7 @@ const MTU_USUAL: u16 = 1500;
 /// The programs.
 pub(super) struct Programs {
     pub(super) front: Front,
+    terms: Terms,
     /// What CLOCK_MONOTONIC said when the switch's clock was at zero, in nanoseconds.
     zero_ns: u64,
     /// How each address is delivered: a question does not say.
@@ -58,7 +59,9 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
         }
     }
     let zero_ns = handoff::now_ns().saturating_sub(clock.now().0);
-    Ok(Arc::new(Programs { front, zero_ns, deliveries: Mutex::default(), _lock: lock }))
+    let key_check = handoff::key_check(settings.key.expose());
+    let terms = Terms { key_check, envelope: handoff::ENVELOPE, port: settings.port };
+    Ok(Arc::new(Programs { front, terms, zero_ns, deliveries: Mutex::default(), _lock: lock }))
 }
 
 /// Takes the folder of pinned tables for this process, a `switch` or an `agent`: two that look after
@@ -99,6 +102,10 @@ fn system(error: handoff::Error) -> io::Error {
 }
 
 impl Fabric for Programs {
+    fn terms(&self) -> Terms {
+        self.terms.clone()
+    }
+
     fn listen(&self, address: SocketAddr, delivery: Option<Delivery>) -> io::Result<()> {
         let kind = delivery.map(|delivery| match delivery {
             Delivery::Relay | Delivery::Splice => handoff::Delivery::Relay,

@@ -10,6 +10,7 @@ use super::seen::Seen;
 use distributor::Shared;
 use policy::{Cluster, ServerId, State};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(super) struct Keeper {
     pub(super) seen: Arc<Seen>,
     /// How long a connection may be silent.
     pub(super) idle: Duration,
+    /// Whether connections need letters when they have been handed over.
+    pub(super) letters: Arc<AtomicBool>,
 }
 
 impl Keeper {
@@ -75,12 +78,17 @@ impl Keeper {
         self.bridge.align(|id| states.get(id.index()).copied().flatten());
     }
 
-    /// Resets connections of servers that are down, some of each. Whether there are more.
+    /// Resets connections of servers that are down, some of each. Whether there are more. The same
+    /// for servers to which letters are lost, where connections cannot go on without.
     fn reset_down(&self) -> bool {
         let down: Vec<Slot> = {
             let tables = self.bridge.tables();
+            let letters = self.letters.load(Ordering::Relaxed);
+            let deaf = |id: ServerId| letters && tables.trust.is_deaf(id);
             let entries = tables.roster.entries();
-            let down = entries.filter(|(_, entry)| entry.row.state == RowState::Down);
+            let down = entries.filter(|(_, entry)| {
+                entry.row.state == RowState::Down || entry.owner.is_some_and(deaf)
+            });
             down.map(|(slot, _)| slot).collect()
         };
         let mut more = false;

@@ -3,11 +3,10 @@
 //! The kernel's side ([`Fabric`]) answers SYNs, hands connections over and counts them. Here is
 //! what it cannot do by itself: `asking` answers its questions by the rules and the one policy,
 //! `bridge` tells it what it may repeat (`promises`), `roster` keeps servers and slots together
-//! over restarts, `keeper` looks after the tables, `agents` hears the servers, `telling` writes
-//! down what the kernel did alone. Nothing here knows eBPF but `front`, which is there with feature
-//! `oneway`.
+//! over restarts, `keeper` looks after the tables, `trust` knows who can take connections over by
+//! what servers' agents say ([`crate::gather`] asks them), `telling` writes down what the kernel did
+//! alone. Nothing here knows eBPF but `front`, which is there with feature `oneway`.
 
-mod agents;
 mod asking;
 mod bridge;
 pub mod fabric;
@@ -22,21 +21,25 @@ mod seen;
 mod telling;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod view;
 
 pub use fabric::Fabric;
-pub use reason::Local;
 #[cfg(feature = "oneway")]
 pub(crate) use front::lock;
+pub use reason::Local;
 #[cfg(feature = "oneway")]
 pub(crate) use roster::name_hash;
 
 use crate::config::ready::{self, Config, Delivery};
-use agents::Agents;
+use crate::gather::Ear;
+use agent::LoadReport;
 use anyhow::{Context, Result};
 use asking::Asking;
 use bridge::Bridge;
+use control::Event;
 use distributor::{Shared, say};
+use fabric::{Owned, Terms};
 use keeper::{Keeper, Notice};
 use policy::ServerId;
 use roster::Wanted;
@@ -46,10 +49,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::watch;
+use trust::{Identity, Standing, Turn};
 
 /// Notices on their way to the keeper.
 const NOTICES_MAX: usize = 64;
@@ -59,10 +62,26 @@ pub struct Oneway {
     shared: Arc<Shared>,
     bridge: Arc<Bridge>,
     seen: Arc<Seen>,
-    agents: Arc<Agents>,
-    period: Duration,
+    terms: Terms,
+    /// Whether every segment travels in an envelope.
+    routed: bool,
+    wanted: Mutex<Demand>,
+    letters: Arc<AtomicBool>,
     idle: Duration,
+    /// Who is told when a server is believed or doubted; set once.
+    events: OnceLock<Events>,
     threads: Mutex<Threads>,
+}
+
+/// Who is told of events.
+pub type Events = Box<dyn Fn(Event) + Send + Sync>;
+
+/// What the configuration in force asks of servers.
+#[derive(Default)]
+struct Demand {
+    /// The addresses whose connections are handed over.
+    vips: Vec<SocketAddr>,
+    panic_share: f64,
 }
 
 /// What runs, and how it is told to end.
@@ -70,7 +89,6 @@ pub struct Oneway {
 struct Threads {
     stop: Arc<AtomicBool>,
     notices: Option<SyncSender<Notice>>,
-    silence: Option<watch::Sender<bool>>,
     running: Vec<JoinHandle<()>>,
 }
 
@@ -123,10 +141,13 @@ impl Oneway {
         let verdicts = counters.iter().find(|(name, _)| *name == view::VERDICTS);
         Self {
             seen: Arc::new(Seen::since(verdicts.map_or(0, |(_, count)| *count))),
+            terms: fabric.terms(),
             bridge: Arc::new(Bridge::new(fabric, targets_max)),
-            agents: Arc::default(),
-            period: settings.agent_period,
+            routed: settings.network == ready::Network::Routed,
+            wanted: Mutex::default(),
+            letters: Arc::default(),
             idle: settings.idle,
+            events: OnceLock::new(),
             threads: Mutex::default(),
             shared,
         }
@@ -135,8 +156,11 @@ impl Oneway {
     /// Gives a server its place in the kernel's tables. Called when it joins, the desk's lock held:
     /// before anybody can be told of it.
     pub fn place(&self, id: ServerId, server: &ready::Server, address: SocketAddr) {
-        let agent = server.agent.as_deref().and_then(|agent| agent.rsplit_once(':'));
+        let agent = server.agent.as_deref().map(agent::client::authority);
+        let agent = agent.and_then(|agent| agent.rsplit_once(':'));
         let agent_port = agent.and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
+        let (name, agent) = (server.name.clone(), server.agent.clone());
+        self.bridge.tables().trust.place(id, Identity { name, address, agent });
         let wanted = Wanted { id, name: &server.name, address, agent_port };
         if !self.bridge.place(&wanted) {
             say(format_args!(
@@ -147,7 +171,22 @@ impl Oneway {
         }
     }
 
-    /// Takes over listeners and agents of a configuration in force.
+    /// Takes note of what a configuration asks of servers: before their agents are asked.
+    pub fn expect(&self, config: &Config) {
+        let listeners = || config.listeners.iter().filter(|listener| listener.delivery.one_way());
+        let vips = listeners().flat_map(|listener| listener.addresses.iter().copied()).collect();
+        let moving = listeners().any(|listener| listener.delivery != Delivery::Handoff);
+        self.letters.store(self.routed || moving, Ordering::Relaxed);
+        *self.demand() = Demand { vips, panic_share: config.panic_share };
+    }
+
+    /// Tells `events` from now on when a server is believed, or doubted. Once in a process.
+    pub fn tell(&self, events: Events) {
+        let fresh = self.events.set(events).is_ok();
+        assert!(fresh, "events are told to one supervisor");
+    }
+
+    /// Takes over the listeners of a configuration in force.
     ///
     /// # Errors
     /// One sentence for the operator.
@@ -165,13 +204,6 @@ impl Oneway {
                 .listen(address, Some(delivery))
                 .with_context(|| format!("cannot take the connections of {address}"))?;
         }
-        let live = self.shared.live.load();
-        let agent = |server: &ready::Server| {
-            let same = |backend: &&Arc<distributor::Backend>| *backend.name == *server.name;
-            let backend = live.backends.iter().flatten().find(same)?;
-            Some((backend.id, server.agent.clone()?))
-        };
-        self.agents.set(config.servers.iter().filter_map(agent));
         Ok(())
     }
 
@@ -183,7 +215,6 @@ impl Oneway {
         self.shared.ask.set_kernel(Some(Arc::clone(&self.bridge) as _));
         self.keeper().turn();
         let (notices, noticed) = sync_channel(NOTICES_MAX);
-        let (silence, silent) = watch::channel(false);
         let stop = Arc::new(AtomicBool::new(false));
         let mut running = Vec::new();
         let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
@@ -198,12 +229,7 @@ impl Oneway {
         spawn("baton-telling", Box::new(move || telling::run(&shared, &bridge, &ended)))?;
         let keeper = self.keeper();
         spawn("baton-keeper", Box::new(move || keeper.run(&noticed)))?;
-        let (agents, shared, period) =
-            (Arc::clone(&self.agents), Arc::clone(&self.shared), self.period);
-        let owned = notices.clone();
-        spawn("baton-agents", Box::new(move || agents.run(&shared, period, &owned, silent)))?;
-        let (notices, silence) = (Some(notices), Some(silence));
-        *self.threads() = Threads { stop, notices, silence, running };
+        *self.threads() = Threads { stop, notices: Some(notices), running };
         Ok(())
     }
 
@@ -225,7 +251,7 @@ impl Oneway {
         self.shared.ask.set_kernel(None);
         let threads = std::mem::take(&mut *self.threads());
         threads.stop.store(true, Ordering::Relaxed);
-        drop((threads.notices, threads.silence));
+        drop(threads.notices);
         for thread in threads.running {
             if thread.join().is_err() {
                 say("one way: a thread did not end well");
@@ -240,10 +266,62 @@ impl Oneway {
 
     fn keeper(&self) -> Keeper {
         let (shared, bridge) = (Arc::clone(&self.shared), Arc::clone(&self.bridge));
-        Keeper { shared, bridge, seen: Arc::clone(&self.seen), idle: self.idle }
+        let (seen, letters) = (Arc::clone(&self.seen), Arc::clone(&self.letters));
+        Keeper { shared, bridge, seen, idle: self.idle, letters }
+    }
+
+    /// A server is believed or doubted: what the kernel may repeat follows at once.
+    fn turned(&self, turn: Option<Turn>) {
+        let Some(turn) = turn else { return };
+        if turn.ends_hand_overs() {
+            // Another epoch: no memo and no wheel of the one before is good any more.
+            let panic_share = self.demand().panic_share;
+            self.shared.ask.change(|edit| edit.set_panic_share(panic_share));
+        }
+        let message = match &turn.to {
+            Standing::Doubted(doubt) => {
+                format!("connections are relayed, not handed over: {}", doubt.sentence())
+            }
+            Standing::Confirmed | Standing::Unchecked => {
+                "its agent confirms that it takes connections over".to_owned()
+            }
+        };
+        if let Some(events) = self.events.get() {
+            events(Event {
+                subject: format!("server {}", turn.server),
+                from: Some(turn.from.name().to_owned()),
+                to: Some(turn.to.name().to_owned()),
+                message,
+                ..Event::default()
+            });
+        }
+    }
+
+    fn demand(&self) -> std::sync::MutexGuard<'_, Demand> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ear for Oneway {
+    fn heard(&self, server: ServerId, report: &LoadReport) {
+        let verdict = self.terms.judge(report, &self.demand().vips);
+        let turn = self.bridge.tables().trust.heard(server, verdict);
+        self.turned(turn);
+    }
+
+    fn silent(&self, server: ServerId, why: &str) {
+        let turn = self.bridge.tables().trust.silent(server, why);
+        self.turned(turn);
+    }
+
+    fn owned(&self, server: ServerId, owned: Owned) {
+        if let Some(notices) = &self.threads().notices {
+            // A keeper that is behind reconciles the next time.
+            let _behind = notices.try_send(Notice::Owned(server, owned));
+        }
     }
 }

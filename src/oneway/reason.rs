@@ -32,6 +32,8 @@ locals! {
     BadRequest = "bad-request",
     /// A rule says so.
     RuleSaysRelay = "rule-says-relay",
+    /// The server has not confirmed that it takes connections over, or says that it does not.
+    Unconfirmed = "unconfirmed",
     /// No server that connections can be handed to may be chosen.
     NoServer = "no-server",
 }

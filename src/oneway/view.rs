@@ -2,8 +2,9 @@
 
 use super::Oneway;
 use super::asking::name;
-use super::fabric::RowState;
-use control::view::{AgentView, OnewayServer, OnewayView};
+use super::fabric::{Row, RowState, Slot};
+use super::trust::Standing;
+use control::view::{DoubtView, OnewayServer, OnewayView};
 use distributor::Live;
 use policy::ServerId;
 
@@ -35,7 +36,6 @@ impl Oneway {
             targets,
             swept: swept.into_iter().map(owned).collect(),
             servers: self.servers(&live),
-            agents: self.agent_views(&live),
         }
     }
 
@@ -48,9 +48,16 @@ impl Oneway {
 
     fn servers(&self, live: &Live) -> Vec<OnewayServer> {
         let tables = self.bridge.tables();
-        let rows: Vec<_> = tables.roster.entries().map(|(slot, entry)| (slot, entry.row)).collect();
+        let standing = |slot, owner: Option<ServerId>| {
+            // What was said of a server holds for the place that new connections go to.
+            let owner = owner.filter(|owner| tables.roster.slot(*owner) == Some(slot));
+            owner.and_then(|owner| tables.trust.standing(owner)).cloned()
+        };
+        let entries = tables.roster.entries();
+        let rows: Vec<_> =
+            entries.map(|(slot, entry)| (slot, entry.row, standing(slot, entry.owner))).collect();
         drop(tables);
-        let view = |(slot, row): (super::fabric::Slot, super::fabric::Row)| {
+        let view = |(slot, row, standing): (Slot, Row, Option<Standing>)| {
             let book = self.bridge.fabric().book(slot);
             let state = match row.state {
                 RowState::Up => "up",
@@ -64,29 +71,16 @@ impl Oneway {
                 state: state.to_owned(),
                 open: book.open,
                 handed_over: book.begun,
+                standing: standing.as_ref().map(|one| one.name().to_owned()).unwrap_or_default(),
+                doubt: standing.and_then(|one| match one {
+                    Standing::Doubted(doubt) => {
+                        let (reason, sentence) = (doubt.name().to_owned(), doubt.sentence());
+                        Some(DoubtView { reason, sentence })
+                    }
+                    _ => None,
+                }),
             }
         };
         rows.into_iter().map(view).collect()
-    }
-
-    fn agent_views(&self, live: &Live) -> Vec<AgentView> {
-        let now = self.shared.clock.now();
-        let view = |(id, address, health): (ServerId, String, super::agents::Health)| {
-            let backend = live.backends.get(id.index()).and_then(Option::as_ref);
-            let load = health.report.as_ref().map(|(_, load)| load);
-            AgentView {
-                server: backend.map_or_else(|| format!("#{}", id.0), |one| one.name.to_string()),
-                address,
-                age_s: health.report.as_ref().map(|(at, _)| now.since(*at).as_secs_f64()),
-                answers: health.answers,
-                failures: health.failures,
-                fault: health.fault.clone(),
-                cpu_busy: load.and_then(|load| load.cpu_busy),
-                disk_busy: load.and_then(|load| load.disk_busy),
-                disk_queue: load.and_then(|load| load.disk_queue),
-                accept_queue: load.and_then(|load| load.accept_queue),
-            }
-        };
-        self.agents.health().into_iter().map(view).collect()
     }
 }

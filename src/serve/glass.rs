@@ -6,6 +6,7 @@ use super::{explain, live_of, totals};
 use crate::config::Config;
 use crate::config::keys::WEIGHT_MAX;
 use crate::config::ready::Level;
+use crate::gather::Gather;
 use crate::oneway::Oneway;
 use control::view::{
     ConfigView, DecisionView, ExplainRequest, ExplainView, Histogram, LATENCY_BOUNDS_S,
@@ -30,6 +31,8 @@ pub struct Glass {
     /// This switch's own name.
     pub(super) pseudonym: String,
     state: Mutex<Ruling>,
+    /// Who asks servers' agents.
+    gather: Arc<Gather>,
     /// One-way delivery, once a listener wants it.
     oneway: OnceLock<Arc<Oneway>>,
 }
@@ -63,12 +66,18 @@ impl Glass {
             listening: Vec::new(),
             entrances: Vec::new(),
         });
-        Arc::new(Self { shared, pseudonym, state, oneway: OnceLock::new() })
+        let gather = Gather::new(Arc::clone(&shared));
+        Arc::new(Self { shared, pseudonym, state, gather, oneway: OnceLock::new() })
     }
 
     /// What the workers share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Who asks servers' agents.
+    pub(super) fn gather(&self) -> &Arc<Gather> {
+        &self.gather
     }
 
     /// One-way delivery, where a listener hands connections over.
@@ -287,6 +296,7 @@ impl Switch for Glass {
                 server_error: sum(|c| &c.statuses[4]),
             },
             oneway: self.oneway().map(|oneway| oneway.view()),
+            agents: self.gather.view(),
         }
     }
 

@@ -97,10 +97,18 @@ impl Service {
         glass.say_if_capped();
         let supervisor = Supervisor::with_log(Arc::clone(&glass) as _, glass.event_log());
         table::look_after(&glass, &supervisor);
+        if let Some(oneway) = glass.oneway() {
+            hear(&glass, oneway, &supervisor);
+        }
+        glass.gather().apply(&glass.config())?;
         // Clients come by it as soon as it is there.
         if let Some(oneway) = glass.oneway() {
+            glass.gather().first_asked();
             let begun = oneway.start().and_then(|()| oneway.apply(&glass.config()));
-            begun.inspect_err(|_| oneway.stop())?;
+            begun.inspect_err(|_| {
+                glass.gather().stop();
+                oneway.stop();
+            })?;
         }
         let control =
             Some(Control::start(Arc::clone(&supervisor), admins).context("cannot start control")?);
@@ -196,6 +204,13 @@ impl Service {
         doors.show(&self.glass);
         doors.mark(&self.glass.config());
         if let Some(oneway) = &fresh {
+            hear(&self.glass, oneway, &self.supervisor);
+        }
+        if let Some(oneway) = self.glass.oneway() {
+            oneway.expect(&self.glass.config());
+        }
+        self.glass.gather().apply(&self.glass.config())?;
+        if let Some(oneway) = &fresh {
             oneway.start()?;
         }
         if let Some(oneway) = self.glass.oneway() {
@@ -226,6 +241,7 @@ impl Service {
     /// until `hurry` is set, and ends. Returns how many connections were cut off.
     pub fn stop(mut self, hurry: &AtomicBool) -> usize {
         self.supervisor.stopping();
+        self.glass.gather().stop();
         if let Some(oneway) = self.glass.oneway() {
             oneway.stop();
         }
@@ -300,6 +316,19 @@ impl Doors {
     fn listening(&self) -> Vec<(String, SocketAddr)> {
         self.open.iter().map(|(bound, listen)| (listen.name.to_string(), *bound)).collect()
     }
+}
+
+/// Lets one-way delivery hear what agents say, and the supervisor what it makes of that.
+fn hear(glass: &Glass, oneway: &Arc<Oneway>, supervisor: &Arc<Supervisor>) {
+    oneway.expect(&glass.config());
+    // Weak: the supervisor holds the switch.
+    let supervisor = Arc::downgrade(supervisor);
+    oneway.tell(Box::new(move |event| {
+        if let Some(supervisor) = supervisor.upgrade() {
+            supervisor.note(event);
+        }
+    }));
+    glass.gather().tell(Arc::clone(oneway) as _);
 }
 
 fn open_all(listens: &[Listen], workers: usize) -> Result<Vec<(Listen, Vec<TcpListener>)>> {

@@ -168,7 +168,7 @@ fn the_queue_of_a_disk_as_its_agent_reports_it_decides_in_extended_lard() {
             scope.spawn(|| speak(&listener, &queue, &stop));
             let reported = |length: f64| {
                 queue.store(length as u32, Ordering::Relaxed);
-                site.oneway(|view| view.agents[0].disk_queue == Some(length));
+                site.status_when(|status| status.agents[0].disk_queue == Some(length));
             };
             let mut turn = 0;
             let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

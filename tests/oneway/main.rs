@@ -17,6 +17,7 @@ mod relayed;
 mod restarts;
 mod site;
 mod trouble;
+mod trusted;
 
 use site::{Setup, Site};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -26,7 +26,7 @@ fn status_explain_page_and_metrics_agree_on_what_was_handed_over() {
         }
         let mut relayed = site.client();
         relayed.fetch(&files[2]);
-        site.oneway(|view| view.agents.iter().all(|agent| agent.answers > 0));
+        site.status_when(|status| status.agents.iter().all(|agent| agent.answers > 0));
 
         let status = says(site, &["status"]);
         let addresses = site.bed.vip().at(80).map(|address| address.to_string()).join(", ");

@@ -254,15 +254,15 @@ fn a_killed_agent_is_seen_and_missed_by_no_connection() {
         (1..4).for_each(&mut all_go_on);
         site.kill_agent(1);
         (1..6).for_each(&mut all_go_on);
-        let silent = |view: &control::view::OnewayView| view.agents[0].fault.is_some();
-        site.oneway(silent);
+        let silent = |status: &control::view::Status| status.agents[0].fault.is_some();
+        site.status_when(silent);
         let status = site.ask(&["status"]);
         let text = String::from_utf8(status.stdout).unwrap();
         let line = text.lines().find(|line| line.contains("agent of server1")).unwrap();
         assert!(line.contains("no agent listens there"), "{text}");
         let died = Instant::now();
         site.start_agent(1);
-        site.oneway(|view| !silent(view));
+        site.status_when(|status| !silent(status));
         println!("an agent took over in {:?}", died.elapsed());
         (3..8).for_each(&mut all_go_on);
         assert_eq!(site.oneway(|_| true).open(), 20);

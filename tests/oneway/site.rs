@@ -35,6 +35,10 @@ pub struct Setup {
     pub more: String,
     /// Whether servers are checked, ten times a second.
     pub checked: bool,
+    /// Servers whose agent has another key than the switch.
+    pub wrong: &'static [u16],
+    /// Servers whose agent is not started.
+    pub absent: &'static [u16],
 }
 
 impl Setup {
@@ -47,6 +51,8 @@ impl Setup {
             oneway: "",
             more: String::new(),
             checked: false,
+            wrong: &[],
+            absent: &[],
         }
     }
 
@@ -103,8 +109,9 @@ impl Site {
         let mut site = Self { agents: Vec::new(), switch: None, folder, bed, setup };
         site.write(1..=site.setup.servers);
         for number in 1..=site.setup.servers {
-            let agent = site.agent(number);
-            site.agents.push(Some(agent));
+            let starts = !site.setup.absent.contains(&number);
+            let agent = starts.then(|| site.agent(number));
+            site.agents.push(agent);
         }
         site.start_switch();
         site
@@ -149,6 +156,11 @@ impl Site {
         let mut command = self.bed.command(host, env!("CARGO_BIN_EXE_baton"));
         command.arg("agent").arg("-c").arg(self.folder.path().join("baton.toml"));
         command.arg("--pin").arg(self.bed.pins(host));
+        if self.setup.wrong.contains(&number) {
+            let path = self.folder.path().join("wrong.key");
+            std::fs::write(&path, "ffeeddccbbaa99887766554433221100").unwrap();
+            command.arg("--key-file").arg(path);
+        }
         let started = Running::start(command, "listens on");
         started.unwrap_or_else(|said| panic!("the agent has ended: {said}"))
     }
@@ -220,6 +232,13 @@ impl Site {
     pub fn oneway(&self, wanted: impl Fn(&OnewayView) -> bool) -> OnewayView {
         let status = self.status_when(|status| status.oneway.as_ref().is_some_and(&wanted));
         status.oneway.unwrap()
+    }
+
+    /// Waits until every server has the standing that it is to have.
+    pub fn stands(&self, wanted: &[&str]) -> OnewayView {
+        self.oneway(|view| {
+            view.servers.iter().map(|one| one.standing.as_str()).eq(wanted.iter().copied())
+        })
     }
 
     /// The servers, as soon as they are as wanted.

@@ -174,14 +174,14 @@ fn without_its_agent_a_server_answers_by_itself_and_the_switch_knows() {
         let fault = |agents: &[control::view::AgentView], number: usize| {
             agents[number - 1].fault.as_deref().is_some_and(|why| why.contains("no agent listens"))
         };
-        let view = site.oneway(|view| fault(&view.agents, 1));
-        assert!(!fault(&view.agents, 2), "{:?}", view.agents);
+        let status = site.status(|status| fault(&status.agents, 1));
+        assert!(!fault(&status.agents, 2), "{:?}", status.agents);
         let mut direct = site.client();
         for file in [&one, &two] {
             direct.fetch(file, "server1");
         }
         site.start_agent(1);
-        site.oneway(|view| !fault(&view.agents, 1));
+        site.status(|status| !fault(&status.agents, 1));
         let mut relayed = site.client();
         relayed.fetch(&one, "server1");
         relayed.fetch(&two, "server2");

@@ -134,15 +134,19 @@ impl Site {
 
     /// What the switch says of one-way delivery, as soon as that is as wanted.
     pub fn oneway(&self, wanted: impl Fn(&OnewayView) -> bool) -> OnewayView {
+        self.status(|status| wanted(status.oneway.as_ref().unwrap())).oneway.unwrap()
+    }
+
+    /// What it says of itself, as soon as that is as wanted.
+    pub fn status(&self, wanted: impl Fn(&Status) -> bool) -> Status {
         let admin = Admin::Unix(self.folder.path().join("admin.sock"));
         let end = Instant::now() + PATIENCE;
         loop {
             let status: Status = serde_json::from_value(admin.get("/v1/status").unwrap()).unwrap();
-            let view = status.oneway.unwrap();
-            if wanted(&view) {
-                return view;
+            if wanted(&status) {
+                return status;
             }
-            assert!(Instant::now() < end, "it never came to be: {view:?}");
+            assert!(Instant::now() < end, "it never came to be: {status:?}");
             std::thread::park_timeout(Duration::from_millis(10));
         }
     }

@@ -58,7 +58,14 @@ impl prometheus_client::collector::Collector for Snapshot {
         self.decisions(&mut families)?;
         self.server_states(&mut families)?;
         self.server_traffic(&mut families)?;
-        self.status.oneway.as_ref().map_or(Ok(()), |view| oneway::encode(view, &mut families))
+        if let Some(view) = &self.status.oneway {
+            oneway::encode(view, &mut families)?;
+            oneway::troubles(&self.status.agents, &mut families)?;
+        }
+        if self.status.agents.is_empty() {
+            return Ok(());
+        }
+        oneway::agents(&self.status.agents, &mut families)
     }
 }
 

@@ -74,6 +74,7 @@ impl View<'_> {
         if let Some(view) = &self.status.oneway {
             oneway::section(html, view)?;
         }
+        oneway::agents(html, &self.status.agents)?;
         self.event_table(html)?;
         self.footing(html)?;
         html.push_str("</main></body></html>");

@@ -206,6 +206,22 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Whether connections that could be handed over are, to one server at least. They are answered
+    /// in any case, by the relay.
+    ///
+    /// # Errors
+    /// What is the matter with all of them.
+    pub fn hands_over(&self) -> Result<(), String> {
+        let Some(view) = self.switch.status().oneway else { return Ok(()) };
+        let (0, 1..) = view.taking() else { return Ok(()) };
+        let each = view
+            .servers
+            .iter()
+            .filter_map(|one| Some(format!("{}: {}", one.server, one.doubt.as_ref()?.sentence)));
+        let each: Vec<String> = each.take(NAMES_MAX).collect();
+        Err(format!("no server takes connections over, all are relayed: {}", each.join("; ")))
+    }
+
     /// The switch.
     pub fn switch(&self) -> &dyn Switch {
         self.switch.as_ref()

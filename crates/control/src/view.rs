@@ -13,7 +13,7 @@ pub use decision::{
     CandidateView, DecisionView, DeliveryView, ExplainRequest, ExplainView, GuardView,
 };
 pub use histogram::{Histogram, LATENCY_BOUNDS_S};
-pub use oneway::{AgentView, OnewayServer, OnewayView};
+pub use oneway::{AgentView, DoubtView, OnewayServer, OnewayView};
 pub use server::{CheckView, ServerReport, ServerState, ServerView, Standing};
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct Status {
     /// One-way delivery, where a listener hands connections over.
     #[serde(default)]
     pub oneway: Option<OnewayView>,
+    /// The servers' agents, whatever the delivery.
+    #[serde(default)]
+    pub agents: Vec<AgentView>,
 }
 
 impl Status {

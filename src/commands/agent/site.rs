@@ -4,6 +4,7 @@ use super::relay;
 use crate::config::ready::{Delivery, Key, Network as Place, Server};
 use crate::config::{Config, LoadError, Loaded};
 use crate::flags;
+use agent::client::authority;
 use agent::doctor::{Network, Role, Site};
 use agent::host::{Host, LinkName};
 use anyhow::{Context, Result, anyhow, bail};
@@ -60,7 +61,7 @@ impl Plan {
             (None, Some(address)) => (address.clone(), resolve(address)?),
             (None, None) => bail!("say with --server where the server listens, or give a --config"),
         };
-        let agent = server.and_then(|server| server.agent.as_deref());
+        let agent = server.and_then(|server| server.agent.as_deref()).map(authority);
         let listen = match (args.listen, agent) {
             (Some(listen), _) => listen,
             (None, Some(agent)) => resolve(agent)?,

@@ -3,7 +3,7 @@
 
 use crate::oneway::fabric::{
     Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
-    Swept, Verdict,
+    Swept, Terms, Verdict,
 };
 use distributor::{Clock, Delivery};
 use policy::{Instant, Load};
@@ -190,6 +190,10 @@ impl State {
 }
 
 impl Fabric for Fake {
+    fn terms(&self) -> Terms {
+        Terms { key_check: "the key".to_owned(), envelope: 1, port: 7117 }
+    }
+
     fn listen(&self, address: SocketAddr, delivery: Option<Delivery>) -> io::Result<()> {
         let listeners = &mut self.state().listeners;
         match delivery {

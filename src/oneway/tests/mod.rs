@@ -10,5 +10,6 @@ mod life;
 #[cfg(feature = "oneway")]
 mod programs;
 mod site;
+mod trusted;
 #[cfg(feature = "oneway")]
 mod wire_frames;

@@ -177,7 +177,6 @@ fn proof(bed: &TestBed, entry: &'static Entry, seed: u64) -> Result<Tally, Strin
         idle: Duration::from_secs(60),
         flows_max: 10_000,
         memos_max: 10_000,
-        agent_period: Duration::from_secs(1),
         pin: bed.pins(Host::Front).join(format!("{}-{seed}", entry.name)),
     };
     let programs = front::open(&settings, false, clock).unwrap();

@@ -2,9 +2,11 @@
 
 use super::fake::{Fake, Now};
 use crate::config::Config;
+use crate::gather::Ear;
 use crate::oneway::Oneway;
 use crate::oneway::asking::Asking;
-use crate::oneway::fabric::{Fabric, Slot};
+use crate::oneway::fabric::{Fabric, Slot, Terms};
+use agent::{LoadReport, TakesOver};
 use distributor::{Backend, Live, Scribe, Settings, Shared};
 use policy::{Cluster, Desk, ServerId, State};
 use std::net::SocketAddr;
@@ -73,7 +75,9 @@ impl Site {
         let oneway = Arc::new(Oneway::new(fabric, settings, Arc::clone(&shared)));
         let site = Self { shared, fake, oneway };
         site.load(config);
+        site.oneway.expect(config);
         site.oneway.apply(config).unwrap();
+        (0..config.servers.len()).for_each(|id| site.report(id, |_| {}));
         site.shared.ask.set_kernel(Some(Arc::clone(&site.oneway.bridge) as _));
         site.oneway.keeper().turn();
         site
@@ -121,6 +125,19 @@ impl Site {
                 }));
             },
         );
+    }
+
+    /// An agent says that its host takes connections over, but for what `change` makes of that.
+    pub(super) fn report(&self, id: usize, change: impl FnOnce(&mut LoadReport)) {
+        let Terms { key_check, envelope, port } = self.fake.terms();
+        let vips = vec![VIP];
+        let attached = true;
+        let rest = TakesOver::default();
+        let takes_over = TakesOver { key_check, envelope, port, vips, attached, ..rest };
+        let takes_over = Some(takes_over);
+        let mut report = LoadReport { takes_over, healthy: true, ..LoadReport::default() };
+        change(&mut report);
+        self.oneway.heard(ServerId(u16::try_from(id).unwrap()), &report);
     }
 
     pub(super) fn set_state(&self, id: u16, state: State) {

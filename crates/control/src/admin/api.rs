@@ -102,7 +102,10 @@ async fn metrics_page(State(app): State<App>) -> impl IntoResponse {
 
 async fn ready(State(app): State<App>) -> Response {
     match app.supervisor.ready() {
-        Ok(()) => Json(json!({"ready": true})).into_response(),
+        Ok(()) => match app.supervisor.hands_over() {
+            Ok(()) => Json(json!({"ready": true})).into_response(),
+            Err(note) => Json(json!({"ready": true, "note": note})).into_response(),
+        },
         Err((error, remedy)) => Trouble {
             status: StatusCode::SERVICE_UNAVAILABLE,
             error: error.to_owned(),

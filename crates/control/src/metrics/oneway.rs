@@ -1,4 +1,5 @@
-//! The families of one-way delivery. They are there only where a listener hands connections over.
+//! The families of one-way delivery, there only where a listener hands connections over, and of
+//! servers' agents, there where servers have them.
 
 use super::{Families, Unit};
 use crate::view::{AgentView, OnewayView};
@@ -91,10 +92,34 @@ pub(super) fn encode(view: &OnewayView, families: &mut Families<'_>) -> fmt::Res
         None,
         servers.iter().map(|(name, (_, ever))| ([("server", *name)], *ever)),
     )?;
-    agents(&view.agents, families)
+    // A place that a server has left says nothing of it.
+    let standing = view.servers.iter().filter(|one| !one.standing.is_empty());
+    families.gauge(
+        "oneway_confirmed",
+        "1 when the server's agent confirms that it takes connections over; 0 when it is doubted, \
+         and relayed; not there for one without an agent",
+        None,
+        standing.filter(|one| one.standing != "unchecked").map(|one| {
+            ([("server", one.server.as_str())], f64::from(u8::from(one.doubt.is_none())))
+        }),
+    )
 }
 
-fn agents(agents: &[AgentView], families: &mut Families<'_>) -> fmt::Result {
+/// What servers' programs count that makes clients wait in vain, over all of them.
+pub(super) fn troubles(agents: &[AgentView], families: &mut Families<'_>) -> fmt::Result {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in agents.iter().flat_map(|agent| &agent.troubles) {
+        *sums.entry(name).or_default() += count;
+    }
+    families.counter(
+        "oneway_server_troubles",
+        "What servers' programs count that makes clients wait in vain, over all agents",
+        None,
+        sums.into_iter().map(|(name, count)| ([("what", name)], count)),
+    )
+}
+
+pub(super) fn agents(agents: &[AgentView], families: &mut Families<'_>) -> fmt::Result {
     let aged = agents.iter().filter_map(|agent| Some((agent.age_s?, agent.server.as_str())));
     families.gauge(
         "agent_report_age",

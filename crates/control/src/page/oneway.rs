@@ -1,7 +1,7 @@
-//! The block of the page that shows one-way delivery.
+//! The blocks of the page that show one-way delivery and servers' agents.
 
 use super::text::{Count, Text};
-use crate::view::OnewayView;
+use crate::view::{AgentView, OnewayView};
 use std::fmt::{self, Write};
 
 /// Figures that say most: the kernel's counter and its meaning.
@@ -25,21 +25,26 @@ pub(super) fn section(html: &mut String, view: &OnewayView) -> fmt::Result {
     }
     html.push_str(
         "</div><table><thead><tr><th>server<th>state<th class=\"n\">open\
-         <th class=\"n\">handed over</tr></thead><tbody>",
+         <th class=\"n\">handed over<th>agent</tr></thead><tbody>",
     );
     for one in &view.servers {
         let (server, address, state) = (Text(&one.server), Text(&one.address), Text(&one.state));
         write!(
             html,
             "<tr><td><b>{server}</b> <small>{address}</small><td>{state}<td class=\"n\">{}\
-             <td class=\"n\">{}</tr>",
+             <td class=\"n\">{}",
             Count(one.open),
             Count(one.handed_over),
         )?;
+        match &one.doubt {
+            Some(doubt) => {
+                write!(html, "<td class=\"bad\">relayed: {}</tr>", Text(&doubt.sentence))?
+            }
+            None => write!(html, "<td>{}</tr>", Text(&one.standing))?,
+        }
     }
     html.push_str("</tbody></table>");
     locals(html, view)?;
-    agents(html, view)?;
     html.push_str("</section>");
     Ok(())
 }
@@ -59,16 +64,19 @@ fn locals(html: &mut String, view: &OnewayView) -> fmt::Result {
     Ok(())
 }
 
-fn agents(html: &mut String, view: &OnewayView) -> fmt::Result {
-    if view.agents.is_empty() {
+/// Writes how agents do, if there are any.
+pub(super) fn agents(html: &mut String, agents: &[AgentView]) -> fmt::Result {
+    if agents.is_empty() {
         return Ok(());
     }
     html.push_str(
-        "<table><thead><tr><th>agent<th class=\"n\">report<th class=\"n\">CPU<th class=\"n\">disk\
+        "<section><h2>Agents</h2><table><thead><tr><th>agent<th class=\"n\">report<th class=\"n\">CPU<th class=\"n\">disk\
          <th class=\"n\">disk queue<th>trouble</tr></thead><tbody>",
     );
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |s| format!("{:.0} %", s * 100.));
-    for one in &view.agents {
+    for one in agents {
+        let trouble: Vec<&str> =
+            one.fault.iter().chain(&one.complaints).map(String::as_str).collect();
         let age = one.age_s.map_or("never".to_owned(), |age_s| format!("{age_s:.1} s ago"));
         let queue = one.disk_queue.map_or("-".to_owned(), |queue| format!("{queue:.1}"));
         write!(
@@ -79,9 +87,9 @@ fn agents(html: &mut String, view: &OnewayView) -> fmt::Result {
             Text(&one.address),
             share(one.cpu_busy),
             share(one.disk_busy),
-            Text(one.fault.as_deref().unwrap_or("")),
+            Text(&trouble.join("; ")),
         )?;
     }
-    html.push_str("</tbody></table>");
+    html.push_str("</tbody></table></section>");
     Ok(())
 }

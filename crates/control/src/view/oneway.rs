@@ -20,8 +20,6 @@ pub struct OnewayView {
     pub swept: BTreeMap<String, u64>,
     /// Servers that connections are handed to.
     pub servers: Vec<OnewayServer>,
-    /// The servers' agents.
-    pub agents: Vec<AgentView>,
 }
 
 /// Connections handed to one server.
@@ -39,6 +37,22 @@ pub struct OnewayServer {
     pub open: u64,
     /// Connections ever handed to it.
     pub handed_over: u64,
+    /// Whether its host is known to take them over: `confirmed` by its agent, `doubted`, or
+    /// `unchecked` where it has no agent. Empty for a place that it has left.
+    #[serde(default)]
+    pub standing: String,
+    /// Why it is doubted: then its connections are relayed.
+    #[serde(default)]
+    pub doubt: Option<DoubtView>,
+}
+
+/// Why a server gets no connections handed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoubtView {
+    /// In a word, such as `other-key`.
+    pub reason: String,
+    /// What is the matter, and what to do.
+    pub sentence: String,
 }
 
 /// A server's agent.
@@ -64,12 +78,27 @@ pub struct AgentView {
     pub disk_queue: Option<f64>,
     /// Connections that wait to be accepted.
     pub accept_queue: Option<u32>,
+    /// What its program counted that makes clients wait in vain, by name.
+    #[serde(default)]
+    pub troubles: BTreeMap<String, u64>,
+    /// What its doctor finds wrong, in a sentence each.
+    #[serde(default)]
+    pub complaints: Vec<String>,
 }
 
 impl OnewayView {
     /// Connections that were handed over and are open.
     pub fn open(&self) -> u64 {
         self.servers.iter().map(|server| server.open).sum()
+    }
+
+    /// Servers that may be handed connections, and all of them.
+    pub fn taking(&self) -> (usize, usize) {
+        let current = self.servers.iter().filter(|server| !server.standing.is_empty());
+        let (doubted, all) = current.fold((0, 0), |(doubted, all), server| {
+            (doubted + usize::from(server.doubt.is_some()), all + 1)
+        });
+        (all - doubted, all)
     }
 
     /// What the kernel counts under a name; 0 for one that it does not have.

@@ -4,9 +4,9 @@
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use control::view::{
-    AgentView, CandidateView, ConfigView, DecisionCount, DecisionView, ExplainRequest, ExplainView,
-    GuardView, Histogram, LATENCY_BOUNDS_S, ListenerView, OnewayServer, OnewayView, Replies,
-    RequestCount, RouteDuration, ServerView, Status, Totals,
+    AgentView, CandidateView, ConfigView, DecisionCount, DecisionView, DoubtView, ExplainRequest,
+    ExplainView, GuardView, Histogram, LATENCY_BOUNDS_S, ListenerView, OnewayServer, OnewayView,
+    Replies, RequestCount, RouteDuration, ServerView, Status, Totals,
 };
 use control::{Refusal, Switch};
 use policy::State;
@@ -152,6 +152,11 @@ fn oneway() -> OnewayView {
         state: "up".to_owned(),
         open,
         handed_over: 10,
+        standing: if slot == 0 { "doubted" } else { "" }.to_owned(),
+        doubt: (slot == 0).then(|| DoubtView {
+            reason: "other-key".to_owned(),
+            sentence: "its agent has another key <script>".to_owned(),
+        }),
     };
     OnewayView {
         kernel: counts(&[("handed_over", 20), ("forged", 1), ("local_split_head", 2)]),
@@ -160,20 +165,28 @@ fn oneway() -> OnewayView {
         targets: 5,
         swept: counts(&[("reset", 4)]),
         servers: vec![server(0, "10.0.0.1:80", 2), server(3, "10.0.0.9:80", 1)],
-        agents: vec![AgentView {
-            server: "a".to_owned(),
-            address: "10.0.0.1:7118".to_owned(),
-            age_s: Some(0.5),
-            failures: 2,
-            fault: Some("no agent listens there <script>".to_owned()),
-            ..AgentView::default()
-        }],
     }
+}
+
+/// Two agents that have something to say.
+fn agents() -> Vec<AgentView> {
+    let agent = AgentView {
+        server: "a".to_owned(),
+        address: "10.0.0.1:7118".to_owned(),
+        age_s: Some(0.5),
+        failures: 2,
+        fault: Some("no agent listens there <script>".to_owned()),
+        troubles: [("forged".to_owned(), 3)].into(),
+        complaints: vec!["vip: not there".to_owned()],
+        ..AgentView::default()
+    };
+    vec![agent.clone(), AgentView { server: "b".to_owned(), ..agent }]
 }
 
 fn status() -> Status {
     Status {
         oneway: Some(oneway()),
+        agents: agents(),
         version: "0.1.0".to_owned(),
         commit: Some("abc1234".to_owned()),
         pid: 1,

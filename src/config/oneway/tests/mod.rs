@@ -1,6 +1,7 @@
 //! Method: texts and files as an operator writes them, and what is said of them.
 
 use super::*;
+use crate::config::agents::agent;
 
 #[test]
 fn a_key_is_its_digits_in_order_and_never_shown() {

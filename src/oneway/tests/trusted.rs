@@ -1,0 +1,148 @@
+//! Who gets connections handed over depends on what servers' agents say; who serves does not.
+
+use super::site::{Site, VIP, client, config, get};
+use crate::gather::Ear;
+use crate::oneway::fabric::{Fabric, Slot, Verdict};
+use crate::oneway::reason::Local;
+use agent::LoadReport;
+use distributor::Scribe;
+use policy::{Request, ServerId};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+fn other_key(report: &mut LoadReport) {
+    "another".clone_into(&mut report.takes_over.as_mut().unwrap().key_check);
+}
+
+fn unconfirmed(site: &Site) -> u64 {
+    site.oneway.view().locals()["unconfirmed"]
+}
+
+/// The relay asks the desk, as it does for all that it gets, and serves.
+fn relayed(site: &Site, path: &str) -> ServerId {
+    let live = site.shared.live.load();
+    let described = format!("http://h{path}");
+    let verdict = live.rules.judge(&rules::Described::new("GET", &described).unwrap());
+    let at = site.shared.clock.now();
+    let (target, class) = (verdict.target, verdict.class);
+    let question = Request { at, target, class, holder: None };
+    site.shared.ask.decide(&question, &[]).unwrap().assignment.server
+}
+
+#[test]
+fn a_server_that_nobody_has_confirmed_is_served_by_the_relay_in_its_turn() {
+    let site = Site::new(&config(3, "handoff", "[policy]\nname = \"round-robin\"\n"));
+    site.report(1, other_key);
+    let mut order = Vec::new();
+    for who in 0..12 {
+        let (handed, _) = site.send(client(who), &get("/a"));
+        order.push(handed.map_or_else(|| relayed(&site, "/a"), |slot| ServerId(slot.0)));
+        assert_ne!(handed, Some(Slot(1)), "it would be lost");
+    }
+    let wanted: Vec<ServerId> = (0..12).map(|turn| ServerId(turn % 3)).collect();
+    assert_eq!(order, wanted, "no turn is lost and none is taken twice");
+    assert_eq!(unconfirmed(&site), 4);
+    assert_eq!(site.fake.state().repeated, 0, "no wheel has a seat for it");
+    site.report(1, |_| {});
+    let handed: Vec<_> = (12..24).map(|who| site.send(client(who), &get("/a")).0).collect();
+    assert!(handed.contains(&Some(Slot(1))) && !handed.contains(&None), "{handed:?}");
+    assert!(site.fake.state().repeated > 6, "the wheel turns again");
+}
+
+#[test]
+fn what_the_kernel_repeats_is_taken_back_when_a_server_comes_to_be_doubted() {
+    let site = Site::new(&config(2, "handoff", ""));
+    let slot = site.send(client(0), &get("/a")).0.unwrap();
+    assert_eq!(site.send(client(1), &get("/a")), (Some(slot), false), "it repeats");
+    let detached = |report: &mut LoadReport| {
+        let takes_over = report.takes_over.as_mut().unwrap();
+        (takes_over.attached, takes_over.detached_from) = (false, vec!["eth0".to_owned()]);
+    };
+    site.report(usize::from(slot.0), detached);
+    assert_eq!(site.send(client(2), &get("/a")), (None, true), "asked, and relayed");
+    assert_eq!(relayed(&site, "/a"), ServerId(slot.0), "by whom the policy chooses");
+    assert_eq!(site.send(client(3), &get("/a")), (None, true), "nothing is repeated of it");
+    assert_eq!(unconfirmed(&site), 2);
+    let view = site.oneway.view();
+    let row = view.servers.iter().find(|row| row.slot == slot.0).unwrap();
+    assert_eq!(row.standing, "doubted");
+    let doubt = row.doubt.as_ref().unwrap();
+    assert_eq!(doubt.reason, "detached");
+    assert!(doubt.sentence.contains("not attached to eth0"), "{doubt:?}");
+    assert_eq!(view.taking(), (1, 2));
+    site.report(usize::from(slot.0), |_| {});
+    assert_eq!(site.send(client(4), &get("/a")), (Some(slot), true));
+    assert_eq!(site.send(client(5), &get("/a")), (Some(slot), false), "and repeats again");
+}
+
+#[test]
+fn an_agent_that_falls_silent_after_its_word_matters_no_more() {
+    let site = Site::new(&config(1, "handoff", ""));
+    site.oneway.silent(ServerId(0), "no agent listens there");
+    assert_eq!(site.send(client(0), &get("/a")).0, Some(Slot(0)));
+    assert_eq!(site.oneway.view().taking(), (1, 1));
+}
+
+#[test]
+fn a_connection_is_fetched_for_by_its_holder_but_not_begun_at_a_doubted_server() {
+    let site = Site::new(&config(2, "forward", "[policy]\nname = \"round-robin\"\n"));
+    site.report(1, other_key);
+    assert_eq!(site.send(client(0), &get("/a")).0, Some(Slot(0)));
+    let held = |payload: &[u8]| {
+        site.fake.arrive(client(0), VIP, payload);
+        site.fake.question(std::time::Duration::ZERO).unwrap().unwrap()
+    };
+    // The second turn is the doubted server's: its Web server is asked by the holder's relay.
+    let next = held(&get("/b"));
+    site.asking().settle(&next, &mut Scribe::new(&site.shared.journal));
+    assert_eq!(site.holder(client(0)), Some(Slot(1)), "in memory a tag is a move");
+}
+
+#[test]
+fn who_cannot_hear_keeps_what_it_has_or_is_rid_of_it() {
+    let more = "[policy]\nname = \"round-robin\"\n";
+    for (delivery, stays) in [("handoff", true), ("multi-handoff", false)] {
+        let site = Site::new(&config(2, delivery, more));
+        let holder = site.send(client(0), &get("/a")).0.unwrap();
+        site.report(usize::from(holder.0), other_key);
+        assert_eq!(site.send(client(0), &get("/b")).0, Some(holder), "it would not let go");
+        site.oneway.keeper().turn();
+        assert_eq!(site.holder(client(0)).is_some(), stays, "{delivery}");
+    }
+}
+
+#[test]
+fn each_change_is_one_event_with_its_remedy() {
+    let site = Site::new(&config(2, "handoff", ""));
+    let (events, count) = (Arc::new(Mutex::new(Vec::new())), AtomicUsize::new(0));
+    let kept = Arc::clone(&events);
+    site.oneway.tell(Box::new(move |event| kept.lock().unwrap().push(event.line())));
+    let mut more = |change: fn(&mut LoadReport)| {
+        site.report(1, change);
+        site.report(1, change);
+        let before = count.swap(events.lock().unwrap().len(), Ordering::Relaxed);
+        events.lock().unwrap()[before..].to_vec()
+    };
+    let [line] = &more(other_key)[..] else { panic!("{:?}", events.lock()) };
+    assert!(line.starts_with("server b: confirmed -> doubted: connections are relayed"), "{line}");
+    assert!(line.contains("give both the same key"), "{line}");
+    let [line] = &more(|report| report.healthy = false)[..] else { panic!() };
+    assert!(line.contains("does not accept"), "{line}");
+    let [line] = &more(|_| {})[..] else { panic!() };
+    assert_eq!(
+        line,
+        "server b: doubted -> confirmed: its agent confirms that it takes connections over"
+    );
+}
+
+#[test]
+fn a_question_in_flight_is_answered_by_what_is_known_when_it_is_answered() {
+    let site = Site::new(&config(1, "handoff", ""));
+    site.fake.arrive(client(0), VIP, &get("/a"));
+    let held = site.fake.question(std::time::Duration::ZERO).unwrap().unwrap();
+    site.report(0, |report| report.healthy = false);
+    site.asking().settle(&held, &mut Scribe::new(&site.shared.journal));
+    assert_eq!(site.fake.state().relayed, [client(0)]);
+    assert_eq!(Local::Unconfirmed.name(), "unconfirmed");
+    assert!(matches!(Verdict::Relay(Local::Unconfirmed), Verdict::Relay(_)));
+}
