@@ -19,7 +19,7 @@ pub use doctor::{Doctor, HostRole, NetworkForm, SiteFlags};
 pub use experiment::Experiment;
 pub use figures::{Claims, Effort, Figures};
 pub use load::{ArrivalKind, Load, LoadReport, LoadWay, LoadWork};
-pub use origin::Origin;
+pub use origin::{DocumentCache, Origin};
 pub use reference::{Completions, Man, Schema, SchemaFormat};
 pub use sim::{Capacity, Sim, SimCosts, TimesFrom};
 pub use testbed::{Testbed, TestbedCommand, TestbedDemo, TestbedDown, TestbedStatus, TestbedUp};

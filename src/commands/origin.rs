@@ -6,7 +6,7 @@ use crate::exit::{self, Exit, Outcome, say};
 use crate::{flags, limits};
 use anyhow::{Context, Result};
 use origin::model::{CachePolicy, CpuCost};
-use origin::{COLUMNS, Config, Origin, Usage};
+use origin::{COLUMNS, Config, DocumentCache, Origin, RealSettings, Usage};
 use std::io::Write;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -33,10 +33,17 @@ pub fn run(args: &flags::Origin) -> Outcome {
         sample: args.sample,
         report_period: args.report_period,
         agent: args.agent,
+        real: args.real.then(|| real(args)),
         ..Config::default()
     };
     config.model.cpu = cpu;
-    config.model.cache_bytes = args.cache;
+    config.model.cache_bytes = match args.cache {
+        flags::DocumentCache::Bytes(bytes) => bytes,
+        flags::DocumentCache::Kernel if args.real => 0,
+        flags::DocumentCache::Kernel => {
+            return exit::usage("--cache kernel needs --real: on paper there is no kernel");
+        }
+    };
     config.model.cache_policy = cache_policy;
     let given = match services::apply(&mut config, &args.service, &args.prefix) {
         Ok(given) => given,
@@ -57,6 +64,19 @@ pub fn run(args: &flags::Origin) -> Outcome {
     Ok(Exit::Done)
 }
 
+fn real(args: &flags::Origin) -> RealSettings {
+    RealSettings {
+        roots: args.root.clone(),
+        threads: usize::from(args.threads),
+        cache: match args.cache {
+            flags::DocumentCache::Bytes(_) => DocumentCache::Own,
+            flags::DocumentCache::Kernel => DocumentCache::Kernel,
+        },
+        database_bytes: args.database,
+        bytes_max: args.root_max,
+    }
+}
+
 /// A configuration for each of `count` servers.
 fn each(config: Config, count: u16) -> Result<Vec<Config>, String> {
     if count == 1 {
@@ -67,6 +87,9 @@ fn each(config: Config, count: u16) -> Result<Vec<Config>, String> {
     let one = |at: u16| {
         let mut one = Config { connections_max, ..config.clone() };
         one.name = format!("{}-{}", config.name, at + 1);
+        for root in one.real.iter_mut().flat_map(|real| &mut real.roots) {
+            *root = root.join(&one.name);
+        }
         if config.listen.port() != 0 {
             let port = config.listen.port().checked_add(at).ok_or_else(|| {
                 let first = config.listen.port();
@@ -87,6 +110,7 @@ fn serve(configs: Vec<Config>) -> Result<Vec<Usage>> {
         .enable_all()
         .build()
         .context("cannot start the reactor")?;
+    let real = configs.iter().any(|config| config.real.is_some());
     let mut origins = Vec::new();
     for config in configs {
         let name = config.name.clone();
@@ -101,8 +125,12 @@ fn serve(configs: Vec<Config>) -> Result<Vec<Usage>> {
         for (name, origin) in &origins {
             say(format_args!("baton: origin {name} listens on {}", origin.addr()));
         }
-        let origins = origins.into_iter().map(|(_, origin)| origin).collect();
-        let threads = vec![start(origins, stopped, ended)?];
+        let origins = origins.into_iter().map(|(_, origin)| origin);
+        // What is reckoned shares a thread; what is real has one each beside those that work.
+        let groups =
+            if real { origins.map(|one| vec![one]).collect() } else { vec![origins.collect()] };
+        let start = |group: Vec<Origin>| start(group, stopped.clone(), ended.clone());
+        let threads: Vec<_> = groups.into_iter().map(start).collect::<Result<_>>()?;
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}

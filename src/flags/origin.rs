@@ -23,14 +23,16 @@ Examples:
   baton origin --count 4 --listen 127.0.0.1:9001 --name web --time-scale 0.1
   baton origin --service cpu=cpu:12ms --service report=cpu:6ms,disk:2,cacheable:0.3 \\
                --prefix /cgi-bin/=cpu --utilisation used.csv
+  baton origin --real --root /var/tmp/origin --costs flash --time-scale 0.1
   baton origin --services")]
 pub struct Origin {
     /// Where it listens; with --count, the first of as many ports in a row, unless the port is 0
     #[arg(short, long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Size of its cache
-    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = size)]
-    pub cache: u64,
+    /// Size of its cache; in the real mode also kernel: documents are left to the kernel's cache,
+    /// where otherwise reads go past it
+    #[arg(long, value_name = "SIZE|kernel", default_value = "32MiB", value_parser = cache)]
+    pub cache: DocumentCache,
     /// Which targets leave a full cache: `lru`, or a Greedy-Dual-Size such as `gds`
     #[arg(long, value_name = "NAME", default_value = "lru")]
     pub cache_policy: String,
@@ -74,4 +76,42 @@ pub struct Origin {
     /// Answer GET /load too, as the agent beside a server would
     #[arg(long)]
     pub agent: bool,
+    /// Burn CPU time and read files instead of reckoning how long that would take: --time-scale
+    /// holds for the CPU, disks take as long as they take. Each server has threads of its own
+    #[arg(long, requires = "root")]
+    pub real: bool,
+    /// Where the real mode keeps its documents, which it makes when they are first asked for, and
+    /// its database; a disk each, over which documents are spread (repeatable). With --count, each
+    /// server has a folder of its name below
+    #[arg(long, value_name = "DIR", requires = "real")]
+    pub root: Vec<PathBuf>,
+    /// How large the documents of a root may become together
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size,
+          requires = "real")]
+    pub root_max: u64,
+    /// Size of the database of a root, from which queries read 8 KB pages anywhere
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size,
+          requires = "real")]
+    pub database: u64,
+    /// CPUs of a server in the real mode: threads that burn
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "real",
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
+}
+
+/// Who keeps documents in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentCache {
+    /// The server, so many bytes.
+    Bytes(u64),
+    /// The kernel, as it likes.
+    Kernel,
+}
+
+fn cache(text: &str) -> Result<DocumentCache, String> {
+    if text == "kernel" {
+        return Ok(DocumentCache::Kernel);
+    }
+    let help = |_| "write a size with a unit, such as 32MiB, or kernel".to_owned();
+    size(text).map(DocumentCache::Bytes).map_err(help)
 }
