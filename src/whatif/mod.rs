@@ -15,14 +15,14 @@ mod lead;
 mod live;
 mod logs;
 mod narrow;
-mod page;
+pub(crate) mod page;
 mod plan;
-mod plot;
+pub(crate) mod plot;
 mod running;
 mod study;
 mod survey;
 mod table;
-mod words;
+pub(crate) mod words;
 
 pub use cell::{Cell, Figures};
 pub use csv::csv;

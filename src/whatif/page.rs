@@ -12,7 +12,7 @@ use policy::Why;
 use sim::replay::{Outcome, Strain};
 use sim::stats::Estimate;
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// How the servers are played, for whoever wants to judge the figures.
 const MODEL: [&str; 4] = [

@@ -47,7 +47,7 @@ pub(super) struct Picture<'a> {
 }
 
 /// The class of a legend's entry: its colour, and dashes for every further round of colours.
-pub(super) fn style(at: usize) -> String {
+pub(crate) fn style(at: usize) -> String {
     format!("c{} d{}", at % COLOURS, (at / COLOURS) % 3)
 }
 
@@ -141,14 +141,14 @@ pub(super) fn bar(shares: &[(&str, usize, f64)]) -> Markup {
 }
 
 /// A step of 1, 2 or 5 times a power of ten, not below `least`.
-fn round_step(least: f64) -> f64 {
+pub(crate) fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
     steps.into_iter().find(|step| *step >= least * 0.999).unwrap_or(10.0 * power)
 }
 
 /// A coordinate: a tenth is finer than any screen.
-fn n(value: f64) -> String {
+pub(crate) fn n(value: f64) -> String {
     format!("{value:.1}")
 }
 

@@ -7,7 +7,7 @@ const GAP: char = '\u{a0}';
 
 /// A size in the unit that leaves one to three digits before the point; `4GiB` rather than
 /// `4.0 GiB` where it is whole.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -24,7 +24,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// A whole number with its thousands apart.
-pub(super) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// A rate or another positive figure with three digits.
-pub(super) fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     match value {
         value if !value.is_finite() => "-".to_owned(),
         0.0 => "0".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn figure(value: f64) -> String {
 }
 
 /// Milliseconds with the unit that suits.
-pub(super) fn ms(value: f64) -> String {
+pub(crate) fn ms(value: f64) -> String {
     match value {
         value if value >= 60_000.0 => format!("{}{GAP}s", count((value / 1e3).round() as u64)),
         value if value >= 1_000.0 => format!("{:.1}{GAP}s", value / 1e3),
@@ -59,7 +59,7 @@ pub(super) fn ms(value: f64) -> String {
 }
 
 /// A span for people, in two units at most.
-pub(super) fn span(span: Duration) -> String {
+pub(crate) fn span(span: Duration) -> String {
     let s = span.as_secs();
     match s {
         0 => ms(span.as_secs_f64() * 1e3),
@@ -71,12 +71,12 @@ pub(super) fn span(span: Duration) -> String {
 }
 
 /// A figure without what binary fractions leave behind its third decimal.
-pub(super) fn thousandths(value: f64) -> f64 {
+pub(crate) fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
 /// A share in percent.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value > 99.9 && value < 100.0 {
         format!("{value:.2}{GAP}%")
@@ -86,22 +86,22 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// How many times as much.
-pub(super) fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     if ratio >= 10.0 { format!("{ratio:.0}") } else { format!("{ratio:.2}") }
 }
 
 /// Servers, counted.
-pub(super) fn servers(count: u16) -> String {
+pub(crate) fn servers(count: u16) -> String {
     if count == 1 { "1 server".to_owned() } else { format!("{count} servers") }
 }
 
 /// Requests, counted.
-pub(super) fn requests(number: u64) -> String {
+pub(crate) fn requests(number: u64) -> String {
     if number == 1 { "1 request".to_owned() } else { format!("{} requests", count(number)) }
 }
 
 /// Text in lines of at most `width` characters, each begun by `indent`.
-pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -1,0 +1,193 @@
+//! A run in sentences: what was asked, and what came of it.
+
+use super::plan::{Asked, Job};
+use super::study::Study;
+use crate::config::span_text;
+use crate::whatif::words::{count, figure, ms, percent};
+use load::{Arrivals, Cause, Manner, Outcome, Timing, Users};
+use workload::draw::Draw;
+
+/// How much longer than from the sending on a latency is from when it was due, before that is told.
+const HIDDEN_MIN: f64 = 1.5;
+
+/// From this share of the requests on it is told that they were cut off: what is under way at any
+/// moment is cut off at the last one, and that alone says nothing.
+const CUT_OFF_MIN: f64 = 0.05;
+
+/// What is emulated and what is not, for whoever wants to judge the figures.
+pub const MEANING: [&str; 4] = [
+    "Every user is a session of its own over real TCP connections. A page's HTML is asked for \
+     first, and what is in it when the HTML is complete; then the user thinks, and looks at the \
+     next page. In an open loop users come when they come, however long others wait; in a closed \
+     loop the next one comes when one leaves, so that a slow server is asked less.",
+    "A request, page or session is due when it would be asked for if nobody had to wait. Latency \
+     counts from then to the last byte. Latency from the sending on, which most programs of this \
+     kind show, leaves out what a user waited before: for a connection, or for the client itself.",
+    "Bodies are read to their end and counted without their heads. A page is complete with its last \
+     object; if one of them failed, the page counts as failed and not among the latencies.",
+    "Not emulated: caches of browsers, the time to read HTML before what is in it is asked for, \
+     TLS (what is secure goes in the clear, to the servers for secure pages), users who give up, \
+     and the network's own distance.",
+];
+
+/// What is asked of whom, in a line.
+pub fn asked(job: &Job) -> String {
+    match &job.asked {
+        Asked::Pages(script) => format!("{}: {}", job.url, script.name),
+        Asked::Log(name, plan, speed) => {
+            let speed = match speed {
+                None => "without the pauses between batches".to_owned(),
+                Some(speed) => format!("{} times as fast as logged", figure(*speed)),
+            };
+            let requests = count(plan.trace.requests.len() as u64);
+            let sessions = count(plan.sessions.len() as u64);
+            format!("{}: {name}, {requests} requests in {sessions} sessions, {speed}", job.url)
+        }
+        Asked::Object => format!("{}: this one object", job.url),
+    }
+}
+
+/// When users come, and how long that is watched.
+pub fn when(job: &Job) -> String {
+    let users = match &job.users {
+        Users::Closed(1) => "1 user at a time, one after the other".to_owned(),
+        Users::Closed(users) => format!("{} users at a time, all the time", count(*users as u64)),
+        Users::Open(Arrivals::Gaps(gap_s)) => {
+            let rate_s = gap_s.mean().map_or(f64::NAN, |mean| 1.0 / mean);
+            format!("{} sessions a second, {}", figure(rate_s), gaps(gap_s))
+        }
+        Users::Open(Arrivals::Ramp { from_s, to_s }) => {
+            format!("from {} to {} sessions a second", figure(*from_s), figure(*to_s))
+        }
+        Users::Open(Arrivals::Steps(steps)) => {
+            let step = |(rate_s, time): &(f64, std::time::Duration)| {
+                format!("{} for {}", figure(*rate_s), span_text(*time))
+            };
+            let steps: Vec<String> = steps.iter().map(step).collect();
+            format!("sessions a second: {}", steps.join(", "))
+        }
+        Users::Open(Arrivals::Logged) => "sessions begin as in the log".to_owned(),
+    };
+    let time = match &job.asked {
+        Asked::Log(..) if job.is_endless() => "to the log's end".to_owned(),
+        _ => format!("for {}", span_text(job.duration)),
+    };
+    let before = match job.warm_up {
+        warm_up if warm_up.is_zero() => String::new(),
+        warm_up => format!(" after a warm-up of {}", span_text(warm_up)),
+    };
+    let runs = match job.runs {
+        1 => format!("seed {}", job.seed),
+        runs => format!("{runs} runs with seeds from {}", job.seed),
+    };
+    format!("{users}, {time}{before}; {runs}")
+}
+
+fn gaps(gap_s: &Draw) -> &'static str {
+    match gap_s {
+        Draw::Exponential(_) => "independent of each other",
+        Draw::Constant(_) => "at equal distances",
+        Draw::Weibull(_) => "with Weibull gaps",
+        _ => "with gaps of their own distribution",
+    }
+}
+
+/// How requests go out.
+pub fn how(job: &Job) -> String {
+    let connections = match job.manner {
+        Manner::Parallel(1) => "each user has one persistent connection".to_owned(),
+        Manner::Parallel(count) => format!("each user has up to {count} persistent connections"),
+        Manner::Pipelined => "each user has one connection, pipelined".to_owned(),
+        Manner::Closing(count) => {
+            format!("a connection for each request (HTTP/1.0), up to {count} at once")
+        }
+    };
+    let verify = if job.verify { "; every byte is compared" } else { "" };
+    format!("{connections}{verify}")
+}
+
+/// What came of it: the head line.
+pub fn headline(study: &Study) -> String {
+    let whole = &study.whole;
+    if whole.answered() == 0 {
+        return "Nothing was answered.".to_owned();
+    }
+    let rate = |of: fn(&Outcome) -> f64| figure(study.estimate(of).mean);
+    let mut text = match study.job.asked {
+        Asked::Object => format!("{} requests/s", rate(Outcome::requests_s)),
+        Asked::Pages(_) | Asked::Log(..) => {
+            format!("{} pages/s, {} requests/s", rate(Outcome::pages_s), rate(Outcome::requests_s))
+        }
+    };
+    text += &format!(", {} Mb/s. ", rate(Outcome::body_mbit_s));
+    let (name, timing) = match study.job.asked {
+        Asked::Object => ("requests", &whole.requests),
+        _ if whole.pages.due_us.is_empty() => ("requests", &whole.requests),
+        _ => ("pages", &whole.pages),
+    };
+    text += &format!(
+        "Half of the {name} were complete within {}, 99 in 100 within {}. ",
+        ms(at(timing, 0.5).0),
+        ms(at(timing, 0.99).0)
+    );
+    text += &match whole.failures() {
+        0 => "No request failed.".to_owned(),
+        failed => {
+            let all = failed + whole.answered();
+            format!("{} of {} requests failed.", count(failed), count(all))
+        }
+    };
+    text
+}
+
+/// What a reader of the figures has to know.
+pub fn caveats(study: &Study) -> Vec<String> {
+    let whole = &study.whole;
+    let mut lines = Vec::new();
+    if study.stopped {
+        let took_s = whole.took.as_secs_f64();
+        lines.push(format!(
+            "Ctrl-C ended it: these are the first {took_s:.1} s that were measured."
+        ));
+    }
+    if let Some(why) = study.bottleneck() {
+        lines.push(format!("The client was itself the bottleneck: {why}."));
+    }
+    let (due_ms, sent_ms) = at(&whole.requests, 0.99);
+    if due_ms > sent_ms * HIDDEN_MIN && whole.answered() > 0 {
+        lines.push(format!(
+            "Users waited before their requests were even sent: measured from the sending on, 99 in \
+             100 requests would seem to take {}; from when they were due it was {}.",
+            ms(sent_ms),
+            ms(due_ms)
+        ));
+    }
+    let open = matches!(study.job.users, Users::Open(_));
+    if open && whole.cut_off > 0 {
+        let all = whole.answered() + whole.failures() + whole.cut_off;
+        let share = whole.cut_off as f64 / all as f64;
+        if share > CUT_OFF_MIN {
+            lines.push(format!(
+                "{} requests ({}) were due and not answered at the end: latencies are at least as \
+                 shown, and grow with the time that is measured.",
+                count(whole.cut_off),
+                percent(share)
+            ));
+        }
+    }
+    lines
+}
+
+/// A percentile from when it was due, and from the sending on, in milliseconds.
+fn at(timing: &Timing, share: f64) -> (f64, f64) {
+    let due_us = timing.due_us.value_at_quantile(share);
+    (due_us as f64 / 1e3, timing.sent_us.value_at_quantile(share) as f64 / 1e3)
+}
+
+/// Failures by cause, the most frequent first.
+pub fn failures(outcome: &Outcome) -> Vec<(Cause, u64)> {
+    let causes = Cause::ALL.iter().map(|cause| (*cause, outcome.failed[cause.index()]));
+    let mut failures: Vec<_> = causes.filter(|(_, count)| *count > 0).collect();
+    failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    failures
+}

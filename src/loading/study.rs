@@ -1,0 +1,150 @@
+//! What one or several runs found, as figures with their confidence.
+
+use super::plan::{Asked, Job};
+use load::{Outcome, Timing};
+use policy::Class;
+use sim::stats::Estimate;
+
+/// The shares of a [`Row`]'s columns, with the last one for the longest of all.
+pub const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+
+/// What the columns are called.
+pub const SHARE_NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+
+/// Everything that was found.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// What was asked for.
+    pub job: Job,
+    /// The command that does it again.
+    pub command: String,
+    /// Run by run; at least one.
+    pub outcomes: Vec<Outcome>,
+    /// All runs as one.
+    pub whole: Outcome,
+    /// Whether Ctrl-C ended it.
+    pub stopped: bool,
+}
+
+/// Times of one kind of thing, in milliseconds.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Of what: requests, pages or sessions.
+    pub of: &'static str,
+    /// Of which class; `None`: all.
+    pub class: Option<&'static str>,
+    /// How many there were in all runs.
+    pub count: u64,
+    /// From when they were due: see [`SHARES`]. `None` where there were too few to say.
+    pub due_ms: [Option<Estimate>; SHARES.len()],
+    /// From the sending on.
+    pub sent_ms: [Option<Estimate>; SHARES.len()],
+}
+
+impl Study {
+    /// Of these runs.
+    pub fn new(job: Job, command: String, outcomes: Vec<Outcome>, stopped: bool) -> Self {
+        let mut whole = Outcome::default();
+        outcomes.iter().for_each(|outcome| whole.merge(outcome));
+        Self { job, command, outcomes, whole, stopped }
+    }
+
+    /// A figure of every run.
+    pub fn estimate(&self, of: impl Fn(&Outcome) -> f64) -> Estimate {
+        Estimate::of(&self.outcomes.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// Whether there are intervals.
+    pub fn repeated(&self) -> bool {
+        self.outcomes.len() > 1
+    }
+
+    /// Why figures say more of the client than of what it asked, if they do. Of a server that
+    /// answers nothing, nothing is said.
+    pub fn bottleneck(&self) -> Option<String> {
+        let answered = self.outcomes.iter().filter(|outcome| outcome.answered() > 0);
+        let mut whys = answered.filter_map(Outcome::bottleneck);
+        whys.next()
+    }
+
+    /// Whether bodies were compared and one was wrong.
+    pub fn wrong_content(&self) -> bool {
+        self.job.verify && self.whole.failed[load::Cause::Content.index()] > 0
+    }
+
+    /// The table of latencies: requests, pages and sessions, then each class where there are
+    /// several.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = vec![
+            self.row("requests", None, |outcome| Some(&outcome.requests)),
+            self.row("pages", None, |outcome| Some(&outcome.pages)),
+            self.row("sessions", None, |outcome| Some(&outcome.sessions)),
+        ];
+        let classes: Vec<Class> = self.whole.classes.iter().map(|class| class.class).collect();
+        for class in classes.iter().filter(|_| classes.len() > 1) {
+            let name = class_name(*class);
+            let of = |outcome: &'_ Outcome, pick: fn(&load::ClassOutcome) -> &Timing| {
+                let found = outcome.classes.iter().find(|found| found.class == *class);
+                found.map(pick).cloned()
+            };
+            rows.push(self.row_of("requests", Some(name), |o| of(o, |class| &class.requests)));
+            rows.push(self.row_of("pages", Some(name), |o| of(o, |class| &class.pages)));
+        }
+        // A single object is a page of its own, and says nothing more.
+        let is_object = matches!(self.job.asked, Asked::Object);
+        rows.retain(|row| row.count > 0 && !(is_object && row.of == "pages"));
+        rows
+    }
+
+    fn row(
+        &self,
+        of: &'static str,
+        class: Option<&'static str>,
+        pick: impl Fn(&Outcome) -> Option<&Timing>,
+    ) -> Row {
+        self.row_of(of, class, |outcome| pick(outcome).cloned())
+    }
+
+    fn row_of(
+        &self,
+        of: &'static str,
+        class: Option<&'static str>,
+        pick: impl Fn(&Outcome) -> Option<Timing>,
+    ) -> Row {
+        let timings: Vec<Timing> = self.outcomes.iter().filter_map(pick).collect();
+        let counts = timings.iter().map(|timing| timing.due_us.len());
+        let ms = |share: f64, due: bool| {
+            let values: Vec<f64> = timings
+                .iter()
+                .map(|timing| if due { &timing.due_us } else { &timing.sent_us })
+                .filter(|times| enough(times.len(), share))
+                .map(|times| times.value_at_quantile(share) as f64 / 1e3)
+                .collect();
+            (!values.is_empty()).then(|| Estimate::of(&values))
+        };
+        Row {
+            of,
+            class,
+            count: counts.sum(),
+            due_ms: SHARES.map(|share| ms(share, true)),
+            sent_ms: SHARES.map(|share| ms(share, false)),
+        }
+    }
+
+    /// The share of requests that caches answered, if they told.
+    pub fn hit_ratio(&self) -> Option<Estimate> {
+        let told: Vec<f64> = self.outcomes.iter().filter_map(Outcome::hit_ratio).collect();
+        (!told.is_empty()).then(|| Estimate::of(&told))
+    }
+}
+
+/// Whether so many values tell which one a share of them does not exceed.
+fn enough(count: u64, share: f64) -> bool {
+    // One of a hundred is beyond the 99th percentile; for the longest of all one is enough.
+    count > 0 && (share >= 1.0 || count as f64 * (1.0 - share) > 0.999)
+}
+
+/// The name of a class; of one without, its number.
+pub fn class_name(class: Class) -> &'static str {
+    Class::NAMES.get(class.index()).copied().unwrap_or("other")
+}
