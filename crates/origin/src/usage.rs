@@ -20,7 +20,10 @@ pub struct Sample {
     pub span_s: f64,
     /// The busy share of the CPU, 0 to 1.
     pub cpu: f64,
-    /// That of the disks, on average.
+    /// The share of the time in which the CPU had work, in the real mode: beyond `cpu` it waited for
+    /// other programs of the machine.
+    pub occupied: Option<f64>,
+    /// The busy share of the disks, on average.
     pub disk: f64,
     /// Reads waiting for disks or being served by them, on average.
     pub disk_queue: f64,
@@ -48,7 +51,7 @@ pub struct Sample {
 }
 
 /// The columns of [`Usage::csv`].
-pub const COLUMNS: &str = "name,at_s,span_s,cpu,disk,disk_queue,network,out_bytes,requests,\
+pub const COLUMNS: &str = "name,at_s,span_s,cpu,occupied,disk,disk_queue,network,out_bytes,requests,\
     finished,hits,misses,coalesced,bypassed,hit_ratio,active,connections";
 
 impl Sample {
@@ -62,6 +65,7 @@ impl Sample {
             at_s: after.real.since(Instant::ZERO).as_secs_f64(),
             span_s: span.as_secs_f64(),
             cpu: shares.cpu,
+            occupied: shares.occupied,
             disk: shares.disk,
             disk_queue: shares.disk_queue,
             out_bytes,
@@ -87,6 +91,7 @@ impl Sample {
             "at_s": rounded(self.at_s),
             "span_s": rounded(self.span_s),
             "cpu": rounded(self.cpu),
+            "occupied": self.occupied.map(rounded),
             "disk": rounded(self.disk),
             "disk_queue": rounded(self.disk_queue),
             "network": self.network.map(rounded),
@@ -108,8 +113,11 @@ impl Sample {
         let Self { at_s, span_s, cpu, disk, disk_queue, out_bytes, requests, finished, .. } = self;
         let Self { hits, misses, coalesced, bypassed, active, connections, .. } = self;
         let (network, hit_ratio) = (perhaps(self.network), perhaps(self.hit_ratio()));
+        let occupied = perhaps(self.occupied);
         out.push_str(name);
-        out.push_str(&format!(",{at_s:.6},{span_s:.6},{cpu:.6},{disk:.6},{disk_queue:.6}"));
+        out.push_str(&format!(
+            ",{at_s:.6},{span_s:.6},{cpu:.6},{occupied},{disk:.6},{disk_queue:.6}"
+        ));
         out.push_str(&format!(",{network},{out_bytes},{requests},{finished},{hits},{misses}"));
         out.push_str(&format!(",{coalesced},{bypassed},{hit_ratio},{active},{connections}\n"));
     }
@@ -181,6 +189,7 @@ impl Usage {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shares {
     pub(crate) cpu: f64,
+    pub(crate) occupied: Option<f64>,
     pub(crate) disk: f64,
     pub(crate) disk_queue: f64,
 }
@@ -192,6 +201,9 @@ impl Reading {
         let share = |new: Duration, old: Duration| ratio(new.saturating_sub(old), span);
         Shares {
             cpu: share(self.cpu_busy, before.cpu_busy),
+            occupied: self
+                .cpu_occupied
+                .map(|occupied| share(occupied, before.cpu_occupied.unwrap_or_default())),
             disk: share(self.disk_busy, before.disk_busy),
             disk_queue: share(self.disk_inside, before.disk_inside),
         }
