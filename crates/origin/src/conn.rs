@@ -57,7 +57,8 @@ pub(crate) struct Request {
 #[derive(Clone, Debug)]
 pub(crate) enum Wants {
     /// Content, by way of the model.
-    Content { target: TargetId, bytes: u64, class: policy::Class, chunked: bool },
+    /// `key` is what the cache knows it by, `target` what its content depends on.
+    Content { key: TargetId, target: TargetId, bytes: u64, class: policy::Class, chunked: bool },
     /// A text, at once: status, type, text.
     Text(u16, &'static str, String),
 }

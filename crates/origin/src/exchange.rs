@@ -178,15 +178,17 @@ impl Origin {
 
     fn answer(&mut self, tag: Tag, conn: &mut Conn, request: &Request) {
         conn.clear_out();
-        let (target, bytes, class, chunked) = match &request.wants {
+        let (key, target, bytes, class, chunked) = match &request.wants {
             Wants::Text(status, kind, text) => return self.say(conn, request, *status, kind, text),
-            Wants::Content { target, bytes, class, chunked } => (*target, *bytes, *class, *chunked),
+            Wants::Content { key, target, bytes, class, chunked } => {
+                (*key, *target, *bytes, *class, *chunked)
+            }
         };
         if self.active() >= ACTIVE_MAX || self.real.as_ref().is_some_and(|real| real.is_full()) {
             return self.say(conn, request, 503, "text/plain", "too many requests in progress\n");
         }
         let head_only = request.method == Method::Head;
-        let ask = Ask { tag: tag.0, target, bytes, class, head_only };
+        let ask = Ask { tag: tag.0, target: key, bytes, class, head_only };
         // A session is a connection here: its first secure answer pays for the key exchange.
         let service = self.config.model.services.of(class);
         let greets = !service.handshake.is_zero() && !core::mem::replace(&mut conn.secured, true);
