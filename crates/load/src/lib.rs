@@ -21,7 +21,7 @@ mod report;
 mod scenario;
 mod watch;
 
-pub use engine::{RunError, run};
+pub use engine::{RunError, arrivals_seed, run};
 pub use failure::{Cause, EXAMPLES_MAX, Failure};
 pub use options::{Content, Options};
 pub use outcome::{ClassOutcome, Outcome, Pace, Slice, Timing};

@@ -10,6 +10,12 @@ use workload::draw::{Draw, Exponential};
 /// Keeps the dice of arrivals apart from those of visits.
 const ARRIVALS_SALT: u64 = 0xa77;
 
+/// The seed of the dice that arrivals are drawn with in a run with `seed`: who draws gaps with them
+/// has users come at the same times elsewhere, as the simulator does to be compared.
+pub fn arrivals_seed(seed: u64) -> u64 {
+    TargetId(seed).mixed(ARRIVALS_SALT)
+}
+
 /// Unit exponential: the work of a Poisson process until its next event.
 const UNIT: Draw = Draw::Exponential(Exponential { mean: 1.0 });
 
@@ -67,7 +73,7 @@ impl Times {
             },
             _ => return Err(RunError::Arrivals),
         };
-        let dice = Dice::new(TargetId(seed).mixed(ARRIVALS_SALT));
+        let dice = Dice::new(arrivals_seed(seed));
         Ok(Self { kind, dice, at_s: 0.0, number: 0 })
     }
 }

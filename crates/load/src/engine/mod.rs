@@ -16,6 +16,7 @@ mod tally;
 mod user;
 mod worker;
 
+pub use arrivals::arrivals_seed;
 pub use run::{RunError, run};
 
 use crate::{Scenario, Users};
