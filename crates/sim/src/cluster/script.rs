@@ -122,6 +122,16 @@ impl Script {
         popular
     }
 
+    /// The same with targets known by these numbers, in the order in which they were given: those
+    /// that a switch has for them, so that hashes of targets fall as they fall there.
+    #[must_use]
+    pub fn known_by(mut self, ids: impl IntoIterator<Item = TargetId>) -> Self {
+        for (aim, id) in self.targets.iter_mut().zip(ids) {
+            aim.id = id;
+        }
+        self
+    }
+
     /// The first `connections` of it.
     #[must_use]
     pub fn first(mut self, connections: usize) -> Self {

@@ -10,12 +10,18 @@
 //! one by one on the wire but pass the card a window at a time (`transfer`). The first half of a
 //! warm-up is at half the rate.
 //!
+//! The same users may be put before the live switch on paper ([`Live`]): browsers with several
+//! connections, a relay, and the nodes that emulated servers run. `baton fidelity` holds that
+//! against the switch itself.
+//!
 //! Not modelled: the network beyond the LAN (nor is it in the paper), loss, several connections of
 //! one browser, pipelined requests, and that concurrent misses on a file could share a read.
 
 pub mod cost;
 pub mod scenario;
 
+mod browser;
+mod farm;
 mod outcome;
 mod run;
 mod server;
@@ -28,4 +34,4 @@ mod world;
 pub use outcome::{Outcome, Pages, Spread};
 pub use run::run;
 pub use server::Utilisation;
-pub use setup::{Audience, Contender, Delivery, Demand, Fault, Layer, Setup};
+pub use setup::{Audience, Contender, Delivery, Demand, Fault, Layer, Live, Setup};

@@ -1,12 +1,14 @@
 //! The run: visitors' steps, reports and failures in the order of time.
 
+use super::browser::{Browser, Turn};
 use super::outcome::Outcome;
 use super::setup::{Audience, Contender, Setup};
 use super::visitor::{Next, Visitor};
 use super::world::World;
 use core::time::Duration;
-use model::{Calendar, Slab};
+use model::{Calendar, Slab, Source, Wake};
 use policy::{Dice, Instant, ServerId};
+use workload::visits::Object;
 
 /// What is due.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,12 @@ enum Event {
     Fail(usize),
     /// Its end.
     Restore(usize),
+    /// A page of the browser in a place, of the live set-up as all that follows.
+    Due(u32),
+    /// A request of it has reached the switch.
+    Asked(u32, Object),
+    /// What a node announced.
+    Node(ServerId, Wake),
 }
 
 /// Keeps the dice of arrivals apart from the others of a seed.
@@ -36,6 +44,8 @@ struct Run {
     world: World,
     calendar: Calendar<Event>,
     visitors: Slab<Visitor>,
+    /// The users of the live set-up.
+    browsers: Slab<Browser>,
     arrivals: Dice,
     /// How many users have come.
     visits: u64,
@@ -54,7 +64,11 @@ pub fn run(setup: &Setup, audience: &Audience, contender: &Contender, seed: u64)
         world: World::new(setup.clone(), *audience, contender, seed),
         calendar: Calendar::default(),
         visitors: Slab::default(),
-        arrivals: Dice::new(seed ^ ARRIVALS_SALT),
+        browsers: Slab::default(),
+        arrivals: Dice::new(match &setup.live {
+            Some(live) => live.arrivals_seed,
+            None => seed ^ ARRIVALS_SALT,
+        }),
         visits: 0,
         serial: 0,
         ends,
@@ -67,7 +81,8 @@ pub fn run(setup: &Setup, audience: &Audience, contender: &Contender, seed: u64)
     }
     // Closing the last connection takes the server a moment longer.
     run.world.assert_empty(last.plus(Duration::from_secs(1)));
-    assert!(run.visitors.is_empty(), "who has no step due has left");
+    let empty = run.visitors.is_empty() && run.browsers.is_empty();
+    assert!(empty, "who has no step due has left");
     run.world.outcome.close();
     run.world.outcome
 }
@@ -80,6 +95,11 @@ impl Run {
         self.calendar.enter(self.ends, Event::End);
         self.calendar.enter(at(setup.gather), Event::Gather);
         self.calendar.enter(at(setup.watch), Event::Look);
+        if setup.live.is_some() {
+            assert!(setup.faults.is_empty(), "servers of the live set-up do not fail on paper");
+            let gap_s = self.world.audience.gap.sample(&mut self.arrivals);
+            return self.again(at(Duration::from_secs_f64(gap_s)), Event::Arrival);
+        }
         self.calendar.enter(Instant::ZERO, Event::Arrival);
         for (index, fault) in setup.faults.iter().enumerate() {
             self.calendar.enter(at(fault.at), Event::Fail(index));
@@ -93,7 +113,7 @@ impl Run {
             Event::Arrival => self.arrival(now),
             Event::Gather => {
                 self.world.gather(now);
-                if now < self.ends || !self.visitors.is_empty() {
+                if now < self.ends || !self.visitors.is_empty() || !self.browsers.is_empty() {
                     self.calendar.enter(now.plus(self.world.setup.gather), Event::Gather);
                 }
             }
@@ -106,6 +126,24 @@ impl Run {
             Event::Fail(fault) => self.fail(now, ServerId(self.world.setup.faults[fault].server)),
             Event::Restore(fault) => {
                 self.world.restore(now, ServerId(self.world.setup.faults[fault].server));
+            }
+            Event::Due(place) => {
+                let browser = self.browsers.get_mut(place).expect("who left has no page due");
+                let turn = browser.call(now, &mut self.world);
+                self.take_turn(now, place, turn);
+            }
+            Event::Asked(place, object) => self.asked(now, place, &object),
+            Event::Node(id, wake) => {
+                self.world.farm().step(now, id, wake);
+                self.schedule(id);
+                while let Some(open) = self.world.farm().ended() {
+                    let (place, hit) = (open.place, open.source == Source::Hit);
+                    self.world.answered(now, open.ticket, hit, open.bytes);
+                    let connections = self.world.connections();
+                    let browser = self.browsers.get_mut(place).expect("it waits for the reply");
+                    let turn = browser.answered(now, connections, &mut self.world);
+                    self.take_turn(now, place, turn);
+                }
             }
         }
     }
@@ -131,6 +169,13 @@ impl Run {
     }
 
     fn arrival(&mut self, now: Instant) {
+        if self.world.setup.live.is_some() {
+            let place = self.browsers.insert(Browser::new(self.visits, &self.world));
+            self.visits += 1;
+            self.calendar.enter(now, Event::Due(place));
+            let gap_s = self.world.audience.gap.sample(&mut self.arrivals);
+            return self.again(now.plus(Duration::from_secs_f64(gap_s)), Event::Arrival);
+        }
         let serial = self.next_serial();
         let (visitor, at) = Visitor::new(self.visits, serial, &self.world, now);
         self.visits += 1;
@@ -141,6 +186,40 @@ impl Run {
             gap_s *= 2.0;
         }
         self.again(now.plus(Duration::from_secs_f64(gap_s)), Event::Arrival);
+    }
+
+    fn take_turn(&mut self, now: Instant, place: u32, turn: Turn) {
+        match turn {
+            Turn::Ask(count) => {
+                let browser = self.browsers.get_mut(place).expect("it is its turn");
+                let at = now.plus(self.world.delay());
+                for object in (0..count).map_while(|_| browser.take()) {
+                    self.calendar.enter(at, Event::Asked(place, object));
+                }
+            }
+            Turn::Think(at) => self.calendar.enter(at, Event::Due(place)),
+            Turn::Leave => {
+                self.browsers.remove(place);
+                if self.browsers.is_empty() {
+                    self.world.close_books(now);
+                }
+            }
+        }
+    }
+
+    /// The switch decides, and the server gets the request.
+    fn asked(&mut self, now: Instant, place: u32, object: &Object) {
+        let ticket = self.world.switch.assign(now, object, None).expect("every server is up");
+        let id = ticket.server;
+        self.world.farm().admit(now, place, ticket, object);
+        self.schedule(id);
+    }
+
+    /// Puts what a node announced into the calendar.
+    fn schedule(&mut self, id: ServerId) {
+        for (at, wake) in self.world.farm().wakes() {
+            self.calendar.enter(at, Event::Node(id, wake));
+        }
     }
 
     /// A server fails, and every page that it was serving.

@@ -76,6 +76,7 @@ pub fn cap_setup(warm_up: Duration, span: Duration) -> Setup {
         warm_up,
         span,
         faults: Vec::new(),
+        live: None,
     }
 }
 

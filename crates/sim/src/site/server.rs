@@ -56,6 +56,11 @@ impl Utilisation {
 }
 
 impl Busy {
+    /// Of a CPU and a disk.
+    pub(super) fn of((cpu, disk): (Duration, Duration)) -> Self {
+        Self { cpu, disk, ..Self::default() }
+    }
+
     pub(super) fn over(&self, before: &Self, span: Duration) -> Utilisation {
         let share = |now: Duration, then: Duration| {
             let busy_s = now.saturating_sub(then).as_secs_f64();

@@ -39,6 +39,27 @@ pub struct Setup {
     pub span: Duration,
     /// Servers that fail.
     pub faults: Vec<Fault>,
+    /// The set-up of the live switch, in place of the papers' machines; `None` for these.
+    pub live: Option<Live>,
+}
+
+/// The live switch before emulated servers, on paper: what the papers' set-ups have otherwise.
+///
+/// A server is the node that an emulated server runs, so that the constants are those. A browser
+/// keeps several connections from page to page and asks for the page first, then for all that is
+/// in it. Each request is decided by itself and relayed over connections that are kept. No network
+/// and no switch is modelled but a delay: machine, demands, cache share, delivery and the switch's
+/// costs of [`Setup`] do not count, and users come at their full rate from the beginning.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// What each server is.
+    pub node: model::Config,
+    /// Connections of a browser, at least 1.
+    pub connections: usize,
+    /// What client, switch and sockets add to each request, in the time of the model.
+    pub delay: Duration,
+    /// Seed of the arrivals' dice: the client's own, so that the same users come at the same time.
+    pub arrivals_seed: u64,
 }
 
 /// Who comes, and what for.

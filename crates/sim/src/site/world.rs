@@ -1,6 +1,7 @@
 //! What visitors share: servers, switch, LAN, and the books of the run.
 
 use super::cost::{ETHERNET_BITS_S, at_rate};
+use super::farm::Farm;
 use super::outcome::{Outcome, Spread};
 use super::server::{Busy, Server};
 use super::setup::{Audience, Contender, Delivery, Setup};
@@ -8,7 +9,7 @@ use super::switch::Switch;
 use super::transfer::Burst;
 use core::time::Duration;
 use model::Station;
-use policy::{Class, Instant, ServerId, State, TargetId};
+use policy::{Class, Instant, ServerId, State, TargetId, Ticket};
 use workload::visits::{Object, Visits};
 
 /// Everything but the visitors.
@@ -19,6 +20,8 @@ pub(super) struct World {
     pub switch: Switch,
     pub outcome: Outcome,
     servers: Vec<Server>,
+    /// The servers of the live set-up, in their place.
+    farm: Option<Farm>,
     /// The Ethernet that all replies cross, where one is shared.
     lan: Station,
     /// How busy each server and the switch had been when measuring began.
@@ -37,6 +40,7 @@ impl World {
         let outcome =
             Outcome { span: setup.span, given: vec![[0; 5]; setup.servers], ..Outcome::default() };
         Self {
+            farm: setup.live.as_ref().map(|live| Farm::new(live, setup.servers)),
             before: (vec![Busy::default(); setup.servers], Duration::ZERO),
             seen: vec![Busy::default(); setup.servers],
             setup,
@@ -48,6 +52,40 @@ impl World {
             lan: Station::default(),
             evicted: Vec::new(),
         }
+    }
+
+    /// The servers of the live set-up.
+    pub fn farm(&mut self) -> &mut Farm {
+        self.farm.as_mut().expect("only events of the live set-up ask for them")
+    }
+
+    /// What client and switch of the live set-up add to a request.
+    pub fn delay(&self) -> Duration {
+        self.setup.live.as_ref().map_or(Duration::ZERO, |live| live.delay)
+    }
+
+    /// The connections of a browser there.
+    pub fn connections(&self) -> usize {
+        self.setup.live.as_ref().map_or(1, |live| live.connections)
+    }
+
+    /// A reply of the live set-up is whole.
+    pub fn answered(&mut self, now: Instant, ticket: Ticket, hit: bool, bytes: u64) {
+        self.switch.finish(ticket, now, true);
+        if self.is_measured(now) {
+            self.outcome.lookups += 1;
+            self.outcome.hits += u64::from(hit);
+            self.outcome.bytes += bytes;
+        }
+    }
+
+    /// How busy every server has been.
+    fn busy(&self, now: Instant) -> Vec<Busy> {
+        let Some(farm) = &self.farm else {
+            return self.servers.iter().map(|server| server.busy(now)).collect();
+        };
+        let of = |server| Busy::of(farm.busy(server, now));
+        (0..self.setup.servers).map(of).collect()
     }
 
     pub fn server(&mut self, id: ServerId) -> &mut Server {
@@ -98,8 +136,11 @@ impl World {
         since >= self.setup.warm_up && since < self.setup.warm_up + self.setup.span
     }
 
-    /// Every server that is up says how it is.
+    /// Every server that is up says how it is; those of the live set-up are not asked.
     pub fn gather(&mut self, now: Instant) {
+        if self.farm.is_some() {
+            return;
+        }
         for (server, slot) in self.servers.iter_mut().zip(0..) {
             let id = ServerId(slot);
             if self.switch.clerk.cluster().is_usable(id) {
@@ -113,8 +154,8 @@ impl World {
     pub fn look(&mut self, now: Instant) {
         let mut spread =
             Spread { at: now.since(Instant::ZERO), min: f64::INFINITY, mean: 0.0, max: 0.0 };
-        for (server, seen) in self.servers.iter().zip(&mut self.seen) {
-            let busy = server.busy(now);
+        let busy = self.busy(now);
+        for (busy, seen) in busy.into_iter().zip(&mut self.seen) {
             let share = busy.over(seen, self.setup.watch).busiest();
             *seen = busy;
             spread.min = spread.min.min(share);
@@ -126,16 +167,16 @@ impl World {
 
     /// Measuring begins.
     pub fn begin(&mut self, now: Instant) {
-        self.before.0 = self.servers.iter().map(|server| server.busy(now)).collect();
+        self.before.0 = self.busy(now);
         self.before.1 = self.switch.cpu.busy(now);
     }
 
     /// Measuring ends.
     pub fn end(&mut self, now: Instant) {
         let span = self.setup.span;
-        let servers = self.servers.iter().zip(&self.before.0);
-        self.outcome.servers =
-            servers.map(|(server, before)| server.busy(now).over(before, span)).collect();
+        let busy = self.busy(now);
+        let servers = busy.iter().zip(&self.before.0);
+        self.outcome.servers = servers.map(|(busy, before)| busy.over(before, span)).collect();
         let switch = self.switch.cpu.busy(now).saturating_sub(self.before.1);
         self.outcome.switch = switch.as_secs_f64() / span.as_secs_f64();
     }
@@ -162,7 +203,8 @@ impl World {
     /// Asserts that nothing is left to do: what began has ended, on every book.
     pub fn assert_empty(&self, now: Instant) {
         assert_eq!(self.switch.clerk.cluster().total(), policy::Load::ZERO, "loads end");
-        let idle = self.servers.iter().all(|server| server.is_idle(now));
+        let idle = self.servers.iter().all(|server| server.is_idle(now))
+            && self.farm.as_ref().is_none_or(Farm::is_idle);
         assert!(idle, "no server has work when every visitor has left");
     }
 }
