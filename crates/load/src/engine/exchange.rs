@@ -29,7 +29,13 @@ impl Worker<'_> {
         let gone = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         let news = gone || flags.intersects(EventFlags::IN);
         match conn.phase {
-            Phase::Opening => self.opened(key),
+            Phase::Opening => {
+                self.opened(key);
+                // What came at once is not announced again.
+                if news {
+                    self.receive(key, gone);
+                }
+            }
             Phase::Leaving if news => drop(self.conns.remove(key)),
             // The server has closed an idle connection, or says something that nobody asked for.
             Phase::Open if news && conn.exchange.is_none() => self.close(key),
@@ -159,7 +165,8 @@ impl Worker<'_> {
                 conn.exchange = Some(exchange);
                 self.heard(key);
             }
-            Took::Done(keep) => self.done(key, exchange, keep),
+            // That it was closed is not announced again.
+            Took::Done(keep) => self.done(key, exchange, keep && !gone),
             Took::Broken(fault) => {
                 conn.exchange = Some(exchange);
                 self.broke(key, fault);
