@@ -9,6 +9,7 @@ use super::document::Document;
 use super::problem::Problem;
 use super::ready::{PolicyChoice, Server};
 use super::source::Place;
+use super::values::Values;
 use policy::Value;
 use std::time::Duration;
 
@@ -30,6 +31,11 @@ impl Builder<'_> {
     /// A server that connections are handed to, and that nobody can say is able to take them.
     pub(crate) fn unchecked(&mut self, servers: &[Server], listener: &Option<Place>) {
         for server in servers.iter().filter(|server| server.agent.is_none()) {
+            let table = table_of(self.document, server);
+            // One that cannot be read has been reported as that.
+            if table.as_ref().is_some_and(|one| one.is_set("agent") || one.is_spoilt("agent")) {
+                continue;
+            }
             let message = format!(
                 "server {} has no agent: should its host not take connections over (another key, \
                  no program, no address of the clients), its clients wait in vain and nobody \
@@ -38,7 +44,7 @@ impl Builder<'_> {
             );
             let remedy = "add agent = \"HOST:PORT\": connections are then handed over only while \
                           its agent has nothing against it";
-            let problem = Problem::warning(table_of(self.document, server), message, remedy);
+            let problem = Problem::warning(table.and_then(|one| one.place), message, remedy);
             self.problems.push(problem.after(listener.clone()));
         }
     }
@@ -63,9 +69,8 @@ impl Builder<'_> {
     }
 }
 
-fn table_of(document: &Document, server: &Server) -> Option<Place> {
-    let tables = document.many("server");
-    tables.into_iter().find(|table| table.name == server.name).and_then(|table| table.place)
+fn table_of(document: &Document, server: &Server) -> Option<Values> {
+    document.many("server").into_iter().find(|table| table.name == server.name)
 }
 
 /// What a policy reads in reports, if it does.

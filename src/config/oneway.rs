@@ -249,7 +249,7 @@ impl Builder<'_> {
         }
         if listeners.iter().any(|listener| listener.delivery == Delivery::Forward) {
             self.forwarders(servers);
-        } else {
+        } else if !self.document.lacks("oneway") {
             self.unchecked(servers, &place);
         }
         if let Some(policy) = policy {

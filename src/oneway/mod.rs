@@ -289,7 +289,7 @@ impl Oneway {
         if let Some(events) = self.events.get() {
             events(Event {
                 subject: format!("server {}", turn.server),
-                from: Some(turn.from.name().to_owned()),
+                from: turn.was().map(str::to_owned),
                 to: Some(turn.to.name().to_owned()),
                 message,
                 ..Event::default()

@@ -171,6 +171,11 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// What it was before, in a word; `None`: nothing was known.
+    pub(super) fn was(&self) -> Option<&'static str> {
+        (self.from != Standing::Doubted(Doubt::Silent(None))).then(|| self.from.name())
+    }
+
     /// Whether answers that the kernel repeats have to be taken back.
     pub(super) fn ends_hand_overs(&self) -> bool {
         !matches!(self.from, Standing::Doubted(_)) && matches!(self.to, Standing::Doubted(_))
@@ -318,7 +323,8 @@ mod tests {
         assert!(trust.takes(id) && trust.all_take(), "of nobody nothing is held against him");
         trust.place(id, identity.clone());
         assert!(!trust.takes(id) && !trust.all_take());
-        assert_eq!(trust.silent(id, "refused").unwrap().to.name(), "doubted");
+        let turn = trust.silent(id, "refused").unwrap();
+        assert_eq!((turn.was(), turn.to.name()), (None, "doubted"));
         assert_eq!(trust.silent(id, "timed out"), None, "it is said once");
         let turn = trust.heard(id, Ok(())).unwrap();
         assert_eq!((turn.server.as_str(), turn.to.name()), ("a", "confirmed"));

@@ -117,7 +117,7 @@ fn each_change_is_one_event_with_its_remedy() {
     let (events, count) = (Arc::new(Mutex::new(Vec::new())), AtomicUsize::new(0));
     let kept = Arc::clone(&events);
     site.oneway.tell(Box::new(move |event| kept.lock().unwrap().push(event.line())));
-    let mut more = |change: fn(&mut LoadReport)| {
+    let more = |change: fn(&mut LoadReport)| {
         site.report(1, change);
         site.report(1, change);
         let before = count.swap(events.lock().unwrap().len(), Ordering::Relaxed);
