@@ -7,8 +7,9 @@
 //!
 //! The argument is a folder on the disk to be read; `/var/tmp/origin-reality` without one. What a
 //! read costs there is measured first, one at a time, and given to the model; CPU costs are the
-//! model's. So what is compared is what follows: queues, cache, and how all of it adds up. Each load
-//! takes a quarter of a minute on each of the two.
+//! model's. So what is compared is what follows: queues, cache, and how all of it adds up. Each
+//! load takes a quarter of a minute on each of the two. Other programs must leave a CPU free, or
+//! `chrt -r 1` goes before the example's name.
 
 use model::{CpuCost, DiskCost, Reading, Service};
 use origin::{Config, Origin, RealSettings, Usage, model};

@@ -29,7 +29,8 @@ pub struct Config {
     /// A request whose path begins so is of that class; the first that fits counts, and without
     /// one the request is static.
     pub prefixes: Vec<(String, Class)>,
-    /// A request field that names the service, and comes before the path. None by default: looking for it costs every request a little.
+    /// A request field that names the service, and comes before the path. None by default: looking
+    /// for it costs every request a little.
     pub class_field: Option<String>,
     /// Seed of the draws for answers that are sometimes cacheable.
     pub seed: u64,

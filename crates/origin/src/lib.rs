@@ -9,8 +9,8 @@
 //!
 //! * `GET` or `HEAD` of any path: content that depends on the target alone ([`content`]), as long
 //!   as [`Sizes`] says, of the class that the path's prefix says (`/light/`, `/cpu/`, and so on
-//!   for every service of [`model::ROWS`]), in chunks if the query has a field `chunked`; with `Cache-Status` (RFC 9211).
-//!   Other methods get the same after their content was read.
+//!   for every service of [`model::ROWS`]), in chunks if the query has a field `chunked`; with
+//!   `Cache-Status` (RFC 9211). Other methods get the same after their content was read.
 //! * `GET /.origin/status`: what it did and does, as JSON. `GET /.origin/health`: 200 or 503.
 //! * `GET /.origin/utilisation`: how busy CPU, disk, network and cache were over time ([`Usage`]),
 //!   as JSON or, with `?format=csv`, as CSV. `GET /.origin/load`: as an agent reports its load.

@@ -21,7 +21,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use wire::http::Limits;
 
-/// Names of the listener, the timer and the threads' bell in the epoll set, above all connections' names.
+/// Names of the listener, the timer and the threads' bell in the epoll set, above all connections'
+/// names.
 const LISTENER: u64 = u64::MAX;
 pub(crate) const TIMER: u64 = u64::MAX - 1;
 pub(crate) const BELL: u64 = u64::MAX - 2;

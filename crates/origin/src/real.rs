@@ -1,8 +1,8 @@
 //! The real mode: the same services, but their CPU time is burnt and their files are read.
 //!
 //! Here is the order in which things happen to a request, the same as in [`model::Node`]: the CPU
-//! computes; unless the cache has the target, the disk reads; the CPU sends. All of it is decided on
-//! the event loop; threads only burn and read, and ring a bell when they have. Two things differ
+//! computes; unless the cache has the target, the disk reads; the CPU sends. All of it is decided
+//! on the event loop; threads only burn and read, and ring a bell when they have. Two things differ
 //! from the model: documents are read and sent whole, as under [`model::Reading::Whole`], and disks
 //! take as long as they take.
 

@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn who_waits_at_a_listener_is_read_from_the_kernels_table() {
-        let line = "   0: 0100007F:2328 00000000:0000 0A 00000000:00000011 00:00000000 00000000     \
+        let line = "   0: 0100007F:2328 00000000:0000 0A 00000000:00000011 00:00000000 00000000 \
                     0        0 4711 1 0000000000000000 100 0 0 10 0";
         assert_eq!(listening(line, "4711"), Some(Some(17)));
         assert_eq!(listening(line, "4712"), Some(None), "another listener's");

@@ -20,8 +20,8 @@ pub struct Sample {
     pub span_s: f64,
     /// The busy share of the CPU, 0 to 1.
     pub cpu: f64,
-    /// The share of the time in which the CPU had work, in the real mode: beyond `cpu` it waited for
-    /// other programs of the machine.
+    /// The share of the time in which the CPU had work, in the real mode: beyond `cpu` it waited
+    /// for other programs of the machine.
     pub occupied: Option<f64>,
     /// The busy share of the disks, on average.
     pub disk: f64,
@@ -51,8 +51,8 @@ pub struct Sample {
 }
 
 /// The columns of [`Usage::csv`].
-pub const COLUMNS: &str = "name,at_s,span_s,cpu,occupied,disk,disk_queue,network,out_bytes,requests,\
-    finished,hits,misses,coalesced,bypassed,hit_ratio,active,connections";
+pub const COLUMNS: &str = "name,at_s,span_s,cpu,occupied,disk,disk_queue,network,out_bytes,\
+    requests,finished,hits,misses,coalesced,bypassed,hit_ratio,active,connections";
 
 impl Sample {
     pub(crate) fn between(before: &Reading, after: &Reading, time_scale: f64) -> Self {
