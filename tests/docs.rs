@@ -3,6 +3,7 @@
 
 use baton::config::Config;
 use baton::flags::Flags;
+use baton::loading::Script;
 use clap::{CommandFactory, Parser};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,6 +146,19 @@ fn configurations_in_documents_are_valid() {
         }
     }
     assert!(tried >= 1, "docs/configuration.md has one");
+}
+
+#[test]
+fn scenarios_in_documents_are_valid() {
+    let mut tried = 0;
+    for (path, text) in documents() {
+        for block in fenced(&text, &["toml scenario"]) {
+            let parsed = Script::parse(&path, &block);
+            assert!(parsed.is_ok(), "{path}: {:?}\n{block}", parsed.err());
+            tried += 1;
+        }
+    }
+    assert!(tried >= 1, "docs/load.md has one");
 }
 
 #[test]

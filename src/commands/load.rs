@@ -55,11 +55,12 @@ fn done(args: &Load) -> Outcome {
     report(args, &study)?;
     Ok(if stopped {
         Exit::Interrupted
+    } else if study.wrong_content() {
+        say("baton: what was answered is not what should be there");
+        Exit::Invalid
     } else if study.whole.answered() == 0 {
         say("baton: nothing was answered");
         Exit::Environment
-    } else if study.wrong_content() {
-        Exit::Invalid
     } else {
         Exit::Done
     })

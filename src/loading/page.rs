@@ -35,7 +35,9 @@ pub fn page(study: &Study) -> String {
             body {
                 main {
                     h1 { (title) }
-                    p class="soft" { (asked(job)) ". " (when(job)) ". " (how(job)) "." }
+                    p class="soft" {
+                        (asked(job)) ". " (capital(&when(job))) ". " (how(job)) "."
+                    }
                     div class="advice" {
                         p class="headline" { (headline(study)) }
                         @for line in caveats(study) { p class="soft" { (line) } }
@@ -54,6 +56,13 @@ pub fn page(study: &Study) -> String {
         }
     };
     markup.into_string()
+}
+
+/// A sentence's beginning.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|char| char.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
 }
 
 fn rates(study: &Study) -> Markup {
@@ -123,7 +132,7 @@ fn latencies(study: &Study) -> Markup {
 fn latency_row(row: &Row, found: &[Option<Estimate>]) -> Markup {
     html! {
         tr {
-            td class="left" { (row.class.map_or(String::new(), |class| format!("{class} "))) (row.of) }
+            td class="left" { (row.class.unwrap_or_default()) " " (row.of) }
             td { (count(row.count)) }
             @for one in found {
                 td { @match one { Some(it) => { (ms(it.mean)) (half(it, ms)) } None => { "-" } } }
@@ -180,7 +189,10 @@ fn failed(outcome: &Outcome) -> Markup {
             h2 { "Failures" }
             div class="scroll" {
                 table {
-                    tr { th class="left" { "cause" } th { "requests" } th class="left" { "for example" } }
+                    tr {
+                        th class="left" { "cause" } th { "requests" }
+                        th class="left" { "for example" }
+                    }
                     @for (cause, number) in failures(outcome) {
                         @let example = outcome.examples.iter().find(|one| one.cause == cause);
                         tr {

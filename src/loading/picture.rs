@@ -4,7 +4,7 @@
 use super::plan::Asked;
 use super::story::{asked, when};
 use super::study::Study;
-use crate::whatif::plot::{n, round_step, style};
+use crate::whatif::plot::{COLOURS, n, round_step, style};
 use crate::whatif::words::{figure, ms};
 use load::{Outcome, Slice, Timing};
 use maud::{Markup, PreEscaped, html};
@@ -30,7 +30,7 @@ const STYLE: &str = "text { font-family: system-ui, 'DejaVu Sans', sans-serif; f
     .paper { fill: #fff; } .grid { stroke: #dfe4ea; } .line { fill: none; stroke-width: 2; } \
     .tick { font-size: 11px; } .axis { font-size: 12px; } .title { font-size: 15px; \
     font-weight: 600; } .c0 { stroke: #0072b2; } .c1 { stroke: #d55e00; } .c2 { stroke: #009e73; } \
-    .c3 { stroke: #b5539b; } .c4 { stroke: #6b4fbb; } .c5 { stroke: #3f9fd6; }";
+    .c3 { stroke: #b5539b; } .d1 { stroke-dasharray: 7 4; }";
 
 /// A curve: its name, its place in the legend, and its points.
 struct Curve {
@@ -104,14 +104,18 @@ pub fn latency(study: &Study) -> Option<Picture> {
     let mut curves = Vec::new();
     for (timing, names) in timings {
         let own = (timing.due_us.len() as f64).log10().clamp(0.3, decades);
-        for (name, times) in names.into_iter().zip([&timing.due_us, &timing.sent_us]) {
+        let place = curves.len() / 2;
+        // The same colour, dashed from the sending on.
+        let styles = [place, place + COLOURS];
+        let both = [&timing.due_us, &timing.sent_us].into_iter().zip(styles);
+        for (name, (times, style)) in names.into_iter().zip(both) {
             let steps = (own * f64::from(POINTS)).floor() as u32;
             let place = |step: u32| f64::from(step) / f64::from(POINTS);
             let ms = |nines: f64| times.value_at_quantile(1.0 - 10_f64.powf(-nines)) as f64 / 1e3;
             let mut points: Vec<_> =
                 (0..=steps).map(place).map(|nines| (nines, ms(nines))).collect();
             points.push((own, times.max() as f64 / 1e3));
-            curves.push(Curve { name, style: curves.len(), points });
+            curves.push(Curve { name, style, points });
         }
     }
     let names = ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %"];

@@ -23,7 +23,7 @@ pub const MEANING: [&str; 4] = [
     "A request, page or session is due when it would be asked for if nobody had to wait. Latency \
      counts from then to the last byte. Latency from the sending on, which most programs of this \
      kind show, leaves out what a user waited before: for a connection, or for the client itself.",
-    "Bodies are read to their end and counted without their heads. A page is complete with its last \
+    "Bodies are read to their end and counted without heads. A page is complete with its last \
      object; if one of them failed, the page counts as failed and not among the latencies.",
     "Not emulated: caches of browsers, the time to read HTML before what is in it is asked for, \
      TLS (what is secure goes in the clear, to the servers for secure pages), users who give up, \
@@ -95,11 +95,11 @@ fn gaps(gap_s: &Draw) -> &'static str {
 /// How requests go out.
 pub fn how(job: &Job) -> String {
     let connections = match job.manner {
-        Manner::Parallel(1) => "each user has one persistent connection".to_owned(),
-        Manner::Parallel(count) => format!("each user has up to {count} persistent connections"),
-        Manner::Pipelined => "each user has one connection, pipelined".to_owned(),
+        Manner::Parallel(1) => "Each user has one persistent connection".to_owned(),
+        Manner::Parallel(count) => format!("Each user has up to {count} persistent connections"),
+        Manner::Pipelined => "Each user has one connection, pipelined".to_owned(),
         Manner::Closing(count) => {
-            format!("a connection for each request (HTTP/1.0), up to {count} at once")
+            format!("A connection for each request (HTTP/1.0), up to {count} at once")
         }
     };
     let verify = if job.verify { "; every byte is compared" } else { "" };
@@ -156,8 +156,8 @@ pub fn caveats(study: &Study) -> Vec<String> {
     let (due_ms, sent_ms) = at(&whole.requests, 0.99);
     if due_ms > sent_ms * HIDDEN_MIN && whole.answered() > 0 {
         lines.push(format!(
-            "Users waited before their requests were even sent: measured from the sending on, 99 in \
-             100 requests would seem to take {}; from when they were due it was {}.",
+            "Users waited before their requests were even sent: measured from the sending on, 99 \
+             in 100 requests would seem to take {}; from when they were due it was {}.",
             ms(sent_ms),
             ms(due_ms)
         ));

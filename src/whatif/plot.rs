@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 /// Colours that the style sheet has, see `page`.
-const COLOURS: usize = 8;
+pub(crate) const COLOURS: usize = 8;
 
 /// Size of a picture in its own units, and where its axes are.
 const WIDTH: f64 = 420.0;

@@ -129,19 +129,22 @@ fn every_mistake_is_said_with_its_place_and_remedy() {
         ),
         (
             &format!(
-                "{base}[[service]]\nshare = 0.4\nclass = \"static\"\nembedded = [{{ share = 1, class = \"static\" }}]"
+                "{base}[[service]]\nshare = 0.4\nclass = \"static\"\n\
+                 embedded = [{{ share = 1, class = \"static\" }}]"
             ),
             "mine.toml:2:3: the shares of all [[service]] sum to 0.4; make them sum to 1",
         ),
         (
             &format!(
-                "{base}[[service]]\nshare = 1\nclass = \"static\"\nembedded = [{{ share = 0.5, class = \"static\" }}]"
+                "{base}[[service]]\nshare = 1\nclass = \"static\"\n\
+                 embedded = [{{ share = 0.5, class = \"static\" }}]"
             ),
             "mine.toml:5:12: the shares of embedded sum to 0.5; make them sum to 1",
         ),
         (
             &format!(
-                "{base}[[service]]\nshare = 1\nclass = \"statik\"\nembedded = [{{ share = 1, class = \"static\" }}]"
+                "{base}[[service]]\nshare = 1\nclass = \"statik\"\n\
+                 embedded = [{{ share = 1, class = \"static\" }}]"
             ),
             "mine.toml:4:9: class of [[service]] cannot be \"statik\"; did you mean \"static\"?",
         ),
