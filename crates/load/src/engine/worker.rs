@@ -63,6 +63,7 @@ pub(super) struct Worker<'a> {
     pub(super) wakes: BinaryHeap<Reverse<(u64, Key)>>,
     /// Users for whom something may have to be done.
     pub(super) ready: VecDeque<Key>,
+    #[expect(clippy::vec_box, reason = "connections own boxes: those that idle are small so")]
     pub(super) spare_exchanges: Vec<Box<Exchange>>,
     pub(super) spare_asks: Vec<Vec<Ask>>,
     pub(super) scratch: Box<[u8]>,

@@ -1,0 +1,186 @@
+//! When users come, what they wait for, and what is measured of it.
+
+use crate::*;
+
+#[test]
+fn a_stalled_server_shows_in_times_since_due_and_hides_in_times_since_sent() {
+    // One connection for all: while the first reply is held back, the others cannot be sent.
+    let gate = Arc::new(Gate::default());
+    let doors = Arc::clone(&gate);
+    let server = Server::start(move |seen| {
+        if seen.head.starts_with("GET /0 ") {
+            doors.pass();
+        }
+        Answer::Send(whole("hello"))
+    });
+    let urls: Vec<String> = (0..50).map(|number| format!("/{number}")).collect();
+    // The first request stands alone; the others are one batch, of which "/0" is the first.
+    let mut rows = vec![(0, 0, "/page")];
+    rows.extend(urls.iter().map(|url| (1, 0, url.as_str())));
+    let (site, users) = sessions(&plan(&rows));
+    let manner = Manner::Parallel(1);
+    let scenario = Scenario { manner, ..scenario(server.address, site, users) };
+    let began = Mutex::new(None);
+    let stall = Duration::from_millis(300);
+    let look = |_: &Outcome| {
+        let mut began = began.lock().unwrap();
+        if gate.waiting() > 0 && began.get_or_insert_with(Instant::now).elapsed() >= stall {
+            gate.open();
+        }
+    };
+    let outcome = run(&scenario, look, &AtomicBool::new(false)).expect("it can be run");
+    assert_eq!((outcome.answered(), outcome.failures()), (51, 0));
+    let (due, sent) = (&outcome.requests.due_us, &outcome.requests.sent_us);
+    assert!(due.value_at_quantile(0.1) >= 299_000, "all of the batch waited");
+    assert!(sent.value_at_quantile(0.5) < due.value_at_quantile(0.5) / 2, "one was held back");
+    assert!(sent.max() >= 299_000);
+    let page = &outcome.pages;
+    assert_eq!(page.due_us.len(), 2);
+    assert!(page.due_us.max() >= due.max(), "a page is over with its last object");
+}
+
+#[test]
+fn the_same_seed_asks_the_same_however_many_threads() {
+    let asked = |seed, threads| {
+        let server = Server::start(hello);
+        let users = Users::Open(Arrivals::Steps(vec![
+            (400.0, Duration::from_millis(100)),
+            (0.0, Duration::ZERO),
+        ]));
+        let base = scenario(server.address, visits(2.0, 3.0, 0.01), users);
+        let outcome = play(&Scenario { seed, threads, host: "h".into(), ..base });
+        assert_eq!(outcome.failures(), 0, "{:?}", outcome.examples);
+        assert_eq!(outcome.answered(), outcome.arrived * 2 * 4);
+        assert_eq!(outcome.sessions.due_us.len(), outcome.arrived);
+        let mut heads: Vec<_> = server.heads().into_iter().map(|seen| seen.head).collect();
+        heads.sort();
+        heads
+    };
+    let first = asked(1, 1);
+    assert!(first.len() > 100);
+    assert_eq!(first, asked(1, 3));
+    assert_ne!(first, asked(2, 1), "another seed, another number of users");
+}
+
+#[test]
+fn a_closed_loop_keeps_so_many_users() {
+    let gate = Arc::new(Gate::default());
+    let doors = Arc::clone(&gate);
+    let server = Server::start(move |_| {
+        doors.pass();
+        Answer::Send(whole("hello"))
+    });
+    let base = scenario(server.address, one(1), Users::Closed(7));
+    let opened = Mutex::new(None);
+    let outcome = play_until(&Scenario { threads: 2, ..base }, |outcome| {
+        // For a while nobody is answered, so there are seven and no more.
+        if outcome.arrived >= 7 && gate.waiting() >= 7 && opened.lock().unwrap().is_none() {
+            assert_eq!((gate.waiting(), outcome.arrived, outcome.answered()), (7, 7, 0));
+            *opened.lock().unwrap() = Some(());
+            gate.open();
+        }
+        outcome.answered() >= 100
+    });
+    assert!(outcome.arrived <= outcome.sessions.due_us.len() + 7, "one leaves, one comes");
+    assert_eq!(outcome.classes[0].class, Class::CPU);
+    assert!(outcome.connections >= outcome.answered(), "a user's connection ends with the user");
+}
+
+#[test]
+fn users_who_are_too_many_are_turned_away_and_that_is_said() {
+    let server = Server::start(|_| Answer::Silence);
+    let users = Users::Open(Arrivals::Gaps(Draw::Constant(0.005)));
+    let scenario = Scenario { sessions_max: 4, ..scenario(server.address, one(1), users) };
+    let outcome = play_until(&scenario, |outcome| outcome.pace.turned_away >= 5);
+    assert_eq!(outcome.arrived, outcome.pace.turned_away + 4);
+    assert_eq!(outcome.cut_off, 4);
+    assert!(outcome.bottleneck().is_some_and(|why| why.contains("turned away")));
+}
+
+#[test]
+fn a_trace_comes_at_its_own_times_only_faster() {
+    let server = Server::start(hello);
+    let plan = plan(&[(1000, 0, "/a"), (1400, 1, "/b"), (1800, 0, "/c")]);
+    let site = Site::Trace(plan, Some(2.0));
+    let users = Users::Open(Arrivals::Logged);
+    let outcome = play(&scenario(server.address, site, users));
+    assert_eq!((outcome.arrived, outcome.answered(), outcome.failures()), (2, 3, 0));
+    assert!(outcome.took >= Duration::from_millis(400), "800 ms, twice as fast");
+    let first = outcome.sessions.due_us.max();
+    assert!(first >= 399_000, "the first session lasts from its first to its last page: {first}");
+    assert!(!outcome.stopped && outcome.cut_off == 0);
+}
+
+#[test]
+fn thinking_is_waited_for_and_slices_tell_of_each_second() {
+    let server = Server::start(hello);
+    let users = Users::Open(Arrivals::Steps(vec![
+        (200.0, Duration::from_millis(100)),
+        (0.0, Duration::ZERO),
+    ]));
+    let outcome = play(&scenario(server.address, visits(2.0, 1.0, 1.2), users));
+    assert_eq!(outcome.failures(), 0, "{:?}", outcome.examples);
+    assert!(outcome.arrived > 5);
+    assert!(outcome.sessions.due_us.min() >= 1_199_000);
+    assert!(outcome.pages.due_us.len() == 2 * outcome.arrived);
+    let sum = |of: fn(&load::Slice) -> u64| outcome.slices.iter().map(of).sum::<u64>();
+    assert!(outcome.slices.len() >= 2);
+    assert_eq!(outcome.slices[1].at_s, 1.0);
+    assert_eq!(outcome.slices[0].under_way, outcome.arrived, "all think");
+    assert_eq!(sum(|slice| slice.requests), outcome.answered());
+    assert_eq!(sum(|slice| slice.sessions), outcome.arrived);
+    assert_eq!(sum(|slice| slice.pages), outcome.pages.due_us.len());
+    assert_eq!(sum(|slice| slice.connections), outcome.connections);
+    assert_eq!(sum(|slice| slice.body_bytes), outcome.body_bytes);
+    let mut twice = outcome.clone();
+    twice.merge(&outcome);
+    assert_eq!(twice.answered(), 2 * outcome.answered());
+    assert_eq!((twice.took, twice.slices.len()), (outcome.took * 2, outcome.slices.len() * 2));
+    assert!((twice.requests_s() - outcome.requests_s()).abs() < 1e-6);
+}
+
+#[test]
+fn the_warm_up_is_not_measured_and_the_end_comes_in_time() {
+    let server = Server::start(hello);
+    let (warm_up, duration) = (Duration::from_millis(300), Duration::from_millis(200));
+    let base = scenario(server.address, one(0), Users::Closed(1));
+    let outcome = play(&Scenario { warm_up, duration, ..base });
+    let seen = server.heads().len() as u64;
+    assert!(outcome.answered() > 0 && outcome.answered() < seen, "{seen} were asked");
+    assert_eq!((outcome.took, outcome.connections, outcome.arrived), (duration, 0, 0));
+}
+
+#[test]
+fn paths_say_class_and_size_and_files_are_those_that_are_asked_for() {
+    let file = Object { target: TargetId(0x17), bytes: 5234, class: Class::DISK, program: false };
+    assert_eq!(path(&file), "/disk/bytes/5234/17");
+    let program = Object { program: true, class: Class::CPU_DISK, ..file };
+    assert_eq!(path(&program), "/cpu+disk/program-17?size=5234");
+    let Site::Visits(visits) = visits(3.0, 5.0, 0.0) else { unreachable!("they are visits") };
+    let known: BTreeMap<String, (u64, Class)> =
+        files(&visits).map(|(path, bytes, class)| (path, (bytes, class))).collect();
+    assert_eq!(known.len(), 1000);
+    let mut visit = workload::visits::Visit::default();
+    for number in 0..20 {
+        visits.visit(number, &mut visit);
+        for object in visit.pages().flat_map(|page| page.objects) {
+            let found = known.get(&path(object));
+            let expected = (!object.program).then_some((object.bytes, object.class));
+            assert_eq!(found.copied(), expected);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_said_so() {
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    let failed = |scenario: &Scenario| run(scenario, |_| {}, &AtomicBool::new(false)).unwrap_err();
+    let logged = scenario(address, one(1), Users::Open(Arrivals::Logged));
+    assert!(matches!(failed(&logged), RunError::NoTrace));
+    let ramp = Arrivals::Ramp { from_s: f64::NAN, to_s: 1.0 };
+    let ramp = scenario(address, one(1), Users::Open(ramp));
+    assert!(matches!(failed(&ramp), RunError::Arrivals));
+    let spaced = One { host: "a".into(), path: "/a b".into(), requests: 1, class: Class::CPU };
+    let spaced = scenario(address, Site::One(spaced), Users::Closed(1));
+    assert!(matches!(failed(&spaced), RunError::Unsendable(_)));
+}
