@@ -320,3 +320,27 @@ impl Outcome {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_did_not_keep_up_says_why() {
+        let mut outcome = Outcome { arrived: 9, ..Outcome::default() };
+        assert_eq!(outcome.bottleneck(), None);
+        for _ in 0..100 {
+            outcome.requests.record(0, 0, 10_000_000);
+            outcome.pace.late_us.record(900).unwrap();
+        }
+        assert_eq!(outcome.bottleneck(), None, "that is how exactly threads wake");
+        for _ in 0..2 {
+            outcome.pace.late_us.record(1500).unwrap();
+        }
+        assert!(outcome.bottleneck().unwrap().contains("1.5 ms late"));
+        outcome.pace.cpu = 0.95;
+        assert!(outcome.bottleneck().unwrap().contains("95 %"));
+        outcome.pace.turned_away = 3;
+        assert!(outcome.bottleneck().unwrap().starts_with("3 of 9 users"));
+    }
+}

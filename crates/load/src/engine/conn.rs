@@ -164,7 +164,7 @@ pub(crate) fn refused(error: Errno) -> Fault {
     let text = std::io::Error::from(error);
     let hint = match error {
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => {
-            "; no port is free: those of closed connections are for a minute, so open fewer, widen \
+            "; no port is free: those of closed connections stay taken for a minute; open fewer, widen \
              net.ipv4.ip_local_port_range or give the server more addresses"
         }
         Errno::MFILE => "; this process may open no more files: raise `ulimit -n`",
@@ -173,4 +173,23 @@ pub(crate) fn refused(error: Errno) -> Fault {
         _ => "",
     };
     Fault::new(Cause::Connect, format!("{text}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_lacks_is_named_with_what_helps() {
+        for (error, word) in [
+            (Errno::ADDRNOTAVAIL, "ip_local_port_range"),
+            (Errno::MFILE, "ulimit -n"),
+            (Errno::NFILE, "fs.file-max"),
+        ] {
+            let fault = refused(error);
+            assert_eq!(fault.cause, Cause::Connect);
+            assert!(fault.detail.contains(word), "{}", fault.detail);
+        }
+        assert!(!refused(Errno::CONNREFUSED).detail.contains(';'));
+    }
 }

@@ -254,9 +254,9 @@ impl Worker<'_> {
 
     /// Lets the server close first, for some time.
     fn leave_connection(&mut self, key: Key) {
-        self.heard(key);
+        let late_at = self.tick.saturating_add(self.leaving_ticks);
         let Some(conn) = self.conns.get_mut(key) else { return };
-        conn.phase = Phase::Leaving;
+        (conn.phase, conn.late_at) = (Phase::Leaving, late_at);
         // It may have done so already, and then nothing new will be said of it.
         let mut rest = [0; 64];
         let came =

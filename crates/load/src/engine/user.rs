@@ -75,6 +75,12 @@ impl User {
         self.asks.is_empty()
     }
 
+    /// Requests that are due and not settled.
+    pub(crate) fn waiting(&self) -> u64 {
+        let unnamed = self.asks.len() as u32 - self.released.min(self.asks.len() as u32);
+        u64::from(self.left.saturating_sub(unnamed))
+    }
+
     /// The page's request of that number.
     pub(crate) fn ask(&self, number: u32) -> Ask {
         self.asks[number as usize]
@@ -137,5 +143,17 @@ impl User {
                 self.next - 1
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::conn::Conn;
+
+    #[test]
+    fn a_user_who_thinks_is_small() {
+        let bytes = size_of::<User>() + CONNECTIONS_MAX * size_of::<Conn>();
+        assert!(bytes <= 512, "{bytes} bytes with all connections");
     }
 }

@@ -44,6 +44,9 @@ const TICK_NS: [u64; 2] = [2_000_000, 50_000_000];
 /// Ticks of a time-out, where that is between these.
 const TIMEOUT_TICKS: u64 = 10;
 
+/// How long a server may leave a connection open after its last reply, in nanoseconds.
+const LEAVING_NS: u64 = 1_000_000_000;
+
 /// When sessions of this thread begin.
 pub(super) enum Beginnings {
     /// When they arrive: the next one, its number, and how many threads share them.
@@ -73,6 +76,8 @@ pub(super) struct Worker<'a> {
     pub(super) turn_ns: u64,
     pub(super) now_ns: u64,
     pub(super) tick: u32,
+    /// Ticks for which a server may leave a connection open after its last reply.
+    pub(super) leaving_ticks: u32,
     /// Connections and users at a time.
     pub(super) connections: usize,
     pub(super) users_max: usize,
@@ -128,6 +133,7 @@ impl<'a> Worker<'a> {
             turn_ns: 0,
             now_ns: 0,
             tick: 0,
+            leaving_ticks: LEAVING_NS.div_ceil(tick_ns) as u32,
             connections: connections.clamp(1, super::user::CONNECTIONS_MAX),
             users_max: scenario.sessions_max.div_ceil(shared.threads),
             clock,
@@ -160,8 +166,10 @@ impl<'a> Worker<'a> {
         }
         self.now_ns = self.clock.now_ns().min(self.until_ns);
         if self.now_ns > self.from_ns {
-            let left = self.users.iter().map(|(_, user)| u64::from(user.left));
-            self.tally.outcome.cut_off = left.sum();
+            let waiting = self.users.iter().map(|(_, user)| user.waiting());
+            self.tally.outcome.cut_off = waiting.sum();
+            let last = self.tally.slices.entry(self.slice).or_insert_with(SliceTally::new);
+            last.counts.under_way = self.users.len() as u64;
         }
         self.tally.outcome.stopped = self.stopping();
         self.report();
