@@ -4,7 +4,7 @@
 //! they cost the same: about 12 KB for Apache in Aron, Druschel, Zwaenepoel: *Efficient Support for
 //! P-HTTP in Cluster-Based Web Servers*, USENIX 1999, section 5.
 
-use crate::modes::{Mode, SIZES};
+use crate::modes::{Load, Mode, SIZES};
 use crate::run::drive;
 use crate::site::Site;
 use anyhow::Result;
@@ -31,62 +31,150 @@ static STUDY: Study = Study {
     runs: |_, _| Vec::new(),
 };
 
-/// CPU time by mechanism and size: in turns, the middle of the rounds.
-pub fn measure(site: &Site, modes: &[Mode], rounds: usize, time: Duration) -> Result<Figure> {
+/// Moving over fetching at one size: the middle of the pairs, and an interval in which the true
+/// middle is with 95 % (or, with fewer than six pairs, as sure as their least and greatest are).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    pub kilobytes: f64,
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// What was found: both curves, and by how much they differ at each size.
+pub struct Crossover {
+    pub figure: Figure,
+    /// Empty if one of the two was not measured.
+    pub ratios: Vec<Ratio>,
+}
+
+/// CPU time by mechanism and size. Within a round the two take turns about each other (one begins
+/// in even rounds, the other in odd ones), each through all sizes in a row; two measurements of a
+/// round at a size are a pair, and what the machine did meanwhile is in both.
+pub fn measure(site: &Site, modes: &[Mode], rounds: usize, time: Duration) -> Result<Crossover> {
     let mut measured = vec![vec![Vec::new(); SIZES.len()]; modes.len()];
     for round in 0..rounds {
         for turn in 0..modes.len() {
             let which = (round + turn) % modes.len();
             let stand = site.stand(modes[which], &SIZES[0])?;
             for (load, cpu_us) in SIZES.iter().zip(&mut measured[which]) {
-                stand.check(load)?;
+                if round == 0 {
+                    stand.check(load)?;
+                }
                 cpu_us.push(drive(site, &stand, load, time)?.cpu_us);
             }
         }
     }
+    Ok(Crossover { figure: figure(modes, &measured), ratios: ratios(&measured) })
+}
+
+/// Both curves.
+fn figure(modes: &[Mode], measured: &[Vec<Vec<f64>>]) -> Figure {
     let mut rows = Vec::new();
     for (mode, sizes) in modes.iter().zip(measured) {
         for (load, cpu_us) in SIZES.iter().zip(sizes) {
+            let cpu_us = cpu_us.iter().copied();
             let spread = crate::measure::Spread::of(cpu_us).expect("there is at least one round");
-            let kilobytes = load.bytes as f64 / 1024.0;
             let values = vec![spread.median, spread.min, spread.max];
-            rows.push(Row::new(mode.name(), kilobytes, values));
+            rows.push(Row::new(mode.name(), kilobytes(load), values));
         }
     }
-    Ok(Figure { columns: STUDY.columns, rows })
+    Figure { columns: STUDY.columns, rows }
+}
+
+fn kilobytes(load: &Load) -> f64 {
+    load.bytes as f64 / 1024.0
+}
+
+/// The pairs of each size.
+fn ratios(measured: &[Vec<Vec<f64>>]) -> Vec<Ratio> {
+    let [moving, fetching] = measured else { return Vec::new() };
+    let pairs = SIZES.iter().zip(moving.iter().zip(fetching));
+    pairs
+        .map(|(load, (ours, theirs))| {
+            let mut sorted: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+            sorted.sort_by(f64::total_cmp);
+            let outer = outside(sorted.len());
+            let median = crate::measure::Spread::of(sorted.iter().copied());
+            Ratio {
+                kilobytes: kilobytes(load),
+                median: median.expect("there is at least one round").median,
+                low: sorted[outer],
+                high: sorted[sorted.len() - 1 - outer],
+            }
+        })
+        .collect()
+}
+
+/// How many of the sorted numbers lie on either side of an interval that has the middle with 95 %:
+/// each number is above the middle as likely as below, so how many are below is binomial (the sign
+/// test's interval; Conover, *Practical Nonparametric Statistics*, 3.2).
+fn outside(count: usize) -> usize {
+    let mut chance = 0.5f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    let (mut below, mut outer) = (chance, 0);
+    for number in 1..count {
+        if below > 0.025 {
+            break;
+        }
+        outer = number - 1;
+        chance *= (count - number + 1) as f64 / number as f64;
+        below += chance;
+    }
+    outer
 }
 
 /// Which of the two costs less.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// One of them was not measured.
     Missing,
-    /// This one at every size.
-    Always(Mode),
-    /// This one above a size in KB, the other below.
-    Above(Mode, f64),
-    /// The curves cross this many times: their distance is lost in the noise.
-    Unclear(usize),
+    /// This one wherever they can be told apart; at these sizes they cannot.
+    Always(Mode, Vec<f64>),
+    /// This one above, the other below: by the middles the crossing is at `at` KB, and it is surely
+    /// between `low`, up to which the other costs less, and `high`.
+    Above { mode: Mode, at: f64, low: f64, high: f64 },
+    /// At no size can they be told apart.
+    Equal,
+    /// Surely less at one size, more at a larger one, and less again.
+    Several,
 }
 
-/// Holds the two curves against each other.
-pub fn verdict(figure: &Figure) -> Verdict {
-    let [moving, fetching] = MECHANISMS.map(|mode| figure.curve(mode.name(), "cpu_us"));
-    // By how much moving costs more, by size.
-    let gaps: Vec<(f64, f64)> =
-        moving.iter().zip(&fetching).map(|(ours, theirs)| (ours.0, ours.1 - theirs.1)).collect();
-    let Some(&(_, last)) = gaps.last() else { return Verdict::Missing };
-    let above = MECHANISMS[usize::from(last > 0.0)];
-    let changes = gaps.windows(2).filter(|two| (two[0].1 > 0.0) != (two[1].1 > 0.0));
-    match changes.collect::<Vec<_>>()[..] {
-        [] => Verdict::Always(above),
-        // Between the two sizes about it, on the logarithmic axis.
-        [&[(small, before), (large, after)]] => {
-            let share = before / (before - after);
-            Verdict::Above(above, (small.ln() + share * (large.ln() - small.ln())).exp())
-        }
-        ref several => Verdict::Unclear(several.len()),
+/// Holds the two against each other.
+pub fn verdict(ratios: &[Ratio]) -> Verdict {
+    if ratios.is_empty() {
+        return Verdict::Missing;
     }
+    // Sizes at which the interval is on one side of 1, and whether moving costs more there.
+    let is_sure = |ratio: &&Ratio| ratio.low > 1.0 || ratio.high < 1.0;
+    let sure: Vec<(f64, bool)> =
+        ratios.iter().filter(is_sure).map(|ratio| (ratio.kilobytes, ratio.low > 1.0)).collect();
+    let Some(&(_, dearer)) = sure.last() else { return Verdict::Equal };
+    let mode = MECHANISMS[usize::from(dearer)];
+    let changes: Vec<_> = sure.windows(2).filter(|two| two[0].1 != two[1].1).collect();
+    match changes[..] {
+        [] => {
+            let unsure = ratios.iter().filter(|ratio| !is_sure(ratio));
+            Verdict::Always(mode, unsure.map(|ratio| ratio.kilobytes).collect())
+        }
+        [&[(low, _), (high, _)]] => {
+            Verdict::Above { mode, at: crossing(ratios, low, high), low, high }
+        }
+        _ => Verdict::Several,
+    }
+}
+
+/// Where the middles cross between two sizes that lie on different sides, on the logarithmic axis:
+/// the middle of all crossings, should noise have made several.
+fn crossing(ratios: &[Ratio], low: f64, high: f64) -> f64 {
+    let between: Vec<_> =
+        ratios.iter().filter(|ratio| (low..=high).contains(&ratio.kilobytes)).collect();
+    let crossings = between.windows(2).filter_map(|two| {
+        let (before, after) = (two[0].median.ln(), two[1].median.ln());
+        let (small, large) = (two[0].kilobytes.ln(), two[1].kilobytes.ln());
+        let crosses = (before > 0.0) != (after > 0.0);
+        crosses.then(|| (small + before / (before - after) * (large - small)).exp())
+    });
+    crate::measure::Spread::of(crossings).map_or((low * high).sqrt(), |spread| spread.median)
 }
 
 /// Writes picture and numbers to a folder.

@@ -65,7 +65,8 @@ struct Pace {
     time: Duration,
     /// With the kernel's clocks on.
     weighing: Duration,
-    /// At each size of the crossover.
+    /// Pairs at each size of the crossover, and the time of one half of a pair.
+    pairs: usize,
     sizing: Duration,
     full: bool,
 }
@@ -76,12 +77,12 @@ impl Pace {
         let ms = Duration::from_millis;
         match full {
             true => {
-                let (time, weighing, sizing) = (ms(1500), ms(400), ms(700));
-                Self { rounds: 3, time, weighing, sizing, full }
+                let (time, weighing, sizing) = (ms(1500), ms(400), ms(500));
+                Self { rounds: 3, time, weighing, pairs: 12, sizing, full }
             }
             false => {
                 let (time, weighing, sizing) = (ms(500), ms(300), ms(250));
-                Self { rounds: 1, time, weighing, sizing, full }
+                Self { rounds: 1, time, weighing, pairs: 2, sizing, full }
             }
         }
     }
@@ -126,14 +127,14 @@ fn run(baton: &Path) -> Result<()> {
         .into_iter()
         .filter(|mode| results.skipped.iter().all(|(skipped, _)| skipped != mode))
         .collect();
-    let figure = crossover::measure(&site, &sized, pace.rounds, pace.sizing)?;
-    println!("\n{}", figure.csv("kilobytes"));
-    println!("{}\n", page::crossing(&figure));
+    let crossover = crossover::measure(&site, &sized, pace.pairs, pace.sizing)?;
+    println!("\n{}", crossover.figure.csv("kilobytes"));
+    println!("{}\n{}\n", page::ratios(&crossover), page::crossing(&crossover));
     if pace.full {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let kept = root.join("bench/results-oneway.jsonl");
         results.keep(&kept, &machine, pace.time.as_millis(), load_average)?;
-        page::write(root, &machine, &settings, &client, &results, &figure)?;
+        page::write(root, &machine, &settings, &client, &results, &crossover)?;
         println!("appended to bench/results-oneway.jsonl; wrote docs/RESULTS-LIVE.md");
     } else {
         println!("not recorded: only whole runs are");

@@ -84,13 +84,10 @@ pub static LOADS: [Load; 4] = [
 
 /// Sizes of replies at which moving a connection is held against fetching the reply laterally:
 /// about the published crossing, and far on both sides.
-pub static SIZES: [Load; 10] = [
-    kept("0.5", "512 bytes", "/512", 512),
+pub static SIZES: [Load; 7] = [
     kept("1", "1 KB", "/1k", 1 << 10),
-    kept("2", "2 KB", "/2k", 2 << 10),
     kept("4", "4 KB", "/4k", 4 << 10),
     kept("8", "8 KB", "/8k", 8 << 10),
-    kept("12", "12 KB", "/12k", 12 << 10),
     kept("16", "16 KB", "/16k", 16 << 10),
     kept("32", "32 KB", "/32k", 32 << 10),
     kept("64", "64 KB", "/64k", 64 << 10),

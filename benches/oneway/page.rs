@@ -1,13 +1,12 @@
 //! docs/RESULTS-LIVE.md: what was measured, for who did not run it.
 
-use crate::crossover::{self, PUBLISHED_KB, Verdict};
+use crate::crossover::{self, Crossover, PUBLISHED_KB, Ratio, Verdict};
 use crate::measure::machine::Machine;
 use crate::modes::{LOADS, Load, Mode};
 use crate::report::Results;
 use crate::run::KernelCost;
 use anyhow::Result;
 use baton::experiments::page as experiments;
-use sim::Figure;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -26,24 +25,48 @@ pub fn client(results: &Results, wrk_us: Option<f64>) -> String {
 }
 
 /// Which of the two mechanisms costs less, and from where on.
-pub fn crossing(figure: &Figure) -> String {
+pub fn crossing(crossover: &Crossover) -> String {
     let way = |mode: Mode| match mode {
         Mode::MultiHandoff => "moving the connection",
         _ => "fetching the reply laterally",
     };
-    let found = match crossover::verdict(figure) {
+    let found = match crossover::verdict(&crossover.ratios) {
         Verdict::Missing => {
             "Fetching replies laterally was not measured: there is no crossing".into()
         }
-        Verdict::Always(mode) => format!("At every size {} costs less", way(mode)),
-        Verdict::Above(mode, kilobytes) => {
-            format!("From {kilobytes:.1} KB on {} costs less, below the other way", way(mode))
+        Verdict::Always(mode, unsure) if unsure.is_empty() => {
+            format!("At every size {} costs less: there is no crossing", way(mode))
         }
-        Verdict::Unclear(times) => {
-            format!("The curves cross {times} times: their distance is lost in the noise")
+        Verdict::Always(mode, unsure) => {
+            let sizes: Vec<String> = unsure.iter().map(f64::to_string).collect();
+            format!(
+                "Wherever the two can be told apart {} costs less, so no crossing is shown; they \
+                 cannot at {} KB",
+                way(mode),
+                sizes.join(", ")
+            )
+        }
+        Verdict::Above { mode, at, low, high } => format!(
+            "From about {at:.1} KB on (surely between {low} and {high} KB) {} costs less, below \
+             the other way",
+            way(mode)
+        ),
+        Verdict::Equal => "At no size can the two be told apart".into(),
+        Verdict::Several => {
+            "Surely less, more and less again: something disturbed the run, measure anew".into()
         }
     };
     format!("{found}. Published for Apache in 1999: moving costs less from {PUBLISHED_KB} KB on.")
+}
+
+/// Moving over fetching, size by size.
+pub fn ratios(crossover: &Crossover) -> String {
+    let mut text = "| KB | moving over fetching | 95 % |\n|---|---|---|\n".to_owned();
+    for ratio in &crossover.ratios {
+        let Ratio { kilobytes, median, low, high } = ratio;
+        text += &format!("| {kilobytes} | {median:.3} | {low:.3} to {high:.3} |\n");
+    }
+    text
 }
 
 /// Writes the page, its picture and its numbers.
@@ -53,16 +76,16 @@ pub fn write(
     settings: &str,
     client: &str,
     results: &Results,
-    figure: &Figure,
+    crossover: &Crossover,
 ) -> Result<()> {
     let caption = format!(
         "{} {}, Linux {}, {}. `make bench-oneway`",
-        crossing(figure),
+        crossing(crossover),
         machine.cpu,
         machine.kernel,
         machine.date
     );
-    crossover::save(figure, &caption, &root.join("docs/live"))?;
+    crossover::save(&crossover.figure, &caption, &root.join("docs/live"))?;
     let mut text = format!(
         "# Results of the live system\n\n\
          Measured by `make bench-oneway`, which writes this page, at commit `{}`. How, and why so, \
@@ -85,11 +108,13 @@ pub fn write(
         "\n```text\n{}\n```\n\n\
          To reach: pinned_us 0.7, moved_us 1.0, close_us 3.2, over_direct 1.2 at most.\n\n\
          ## Moving the connection, or fetching the reply laterally\n\n\
-         {}\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
+         {}\n\n{}\nThe middle of the pairs of each size, and an interval in which the true middle is \
+         with 95 %.\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
          Every request but a connection's first is for the other server. The numbers are in \
          [live/crossover.csv](live/crossover.csv).\n",
         results.last(),
-        crossing(figure)
+        crossing(crossover),
+        ratios(crossover)
     )?;
     let path = root.join("docs/RESULTS-LIVE.md");
     // The live experiments write their own part of the page.
