@@ -154,10 +154,7 @@ fn print([v4, v6]: &[Times; 2]) {
     let sums: [(&str, &[&str]); 3] = [
         ("pinned", &["request, pinned", "acknowledgement"]),
         ("moved", &["request for another", "RELEASED", "acknowledgement"]),
-        (
-            "closed",
-            &["SYN", "end of the handshake", "first request", "acknowledgement", "FIN"],
-        ),
+        ("closed", &["SYN", "end of the handshake", "first request", "acknowledgement", "FIN"]),
     ];
     println!("\nns a request");
     for (name, kinds) in sums {

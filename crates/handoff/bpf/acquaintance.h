@@ -7,7 +7,7 @@
 #include "stranger.h"
 
 /* The segment was decided for `slot`: it stays, is tagged, or is offered for a move. */
-static __noinline int deliver(struct __sk_buff *skb, struct passage *t, struct flow *flow,
+static __always_inline int deliver(struct __sk_buff *skb, struct passage *t, struct flow *flow,
 				   const struct server *holder, __u32 slot)
 {
 	struct server *other;
@@ -113,7 +113,7 @@ static __always_inline void last_words(const struct packet *p, struct flow *flow
 }
 
 /* A segment of a connection that was handed over. */
-static __noinline int acquaintance(struct __sk_buff *skb, struct passage *t, struct flow *flow)
+static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t, struct flow *flow)
 {
 	__u32 slot = flow->holder;
 	__u32 end = t->p.seq + t->p.length;

@@ -50,9 +50,11 @@ static __always_inline void fill_ip4(struct iphdr *ip, __u32 from, __u32 to, __u
 	ip->check = ip_checksum(ip);
 }
 
-/* Writes the headers of an envelope to `server` around `inner` bytes of IP; room is there already. */
+/* Writes the headers of an envelope to `server` around `inner` bytes of IP; room is there already.
+ * `v6`: what the Ethernet header says of what follows it now. */
 static __always_inline int write_outer(struct __sk_buff *skb, const struct server *server,
-				       const struct packet *p, const struct envelope *e, __u32 inner)
+				       const struct packet *p, const struct envelope *e, __u32 inner,
+				       int v6)
 {
 	__u32 hash = p->key.client[3] ^ p->key.client_port;
 
@@ -62,7 +64,7 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct serve
 		fill_udp(&outer.udp, hash, inner + sizeof(outer) - sizeof(outer.ip));
 		fill_ip4(&outer.ip, server->front[3], server->address[3], inner + sizeof(outer));
 		return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) ||
-		       bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0);
+		       (v6 && bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0));
 	}
 	struct outer6 outer = { .envelope = *e };
 	__u16 proto = bpf_htons(ETH_P_IPV6);
@@ -75,7 +77,7 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct serve
 	__builtin_memcpy(&outer.ip.saddr, server->front, 16);
 	__builtin_memcpy(&outer.ip.daddr, server->address, 16);
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) ||
-	       bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0);
+	       (!v6 && bpf_skb_store_bytes(skb, 12, &proto, sizeof(proto), 0));
 }
 
 static __always_inline __u32 outer_bytes(const struct server *server)
@@ -84,7 +86,7 @@ static __always_inline __u32 outer_bytes(const struct server *server)
 }
 
 /* Puts the packet at ETH_HLEN into an envelope to `server`. */
-static __noinline int envelop(struct __sk_buff *skb, const struct server *server,
+static __always_inline int envelop(struct __sk_buff *skb, const struct server *server,
 			      const struct packet *p, const struct envelope *e)
 {
 	__u32 inner = skb->len - ETH_HLEN;
@@ -94,7 +96,7 @@ static __noinline int envelop(struct __sk_buff *skb, const struct server *server
 					  BPF_F_ADJ_ROOM_ENCAP_L3_IPV6;
 	if (bpf_skb_adjust_room(skb, outer_bytes(server), BPF_ADJ_ROOM_MAC, flags))
 		return -1;
-	return write_outer(skb, server, p, e, inner);
+	return write_outer(skb, server, p, e, inner, p->v6);
 }
 
 /* Sends a letter on to `server` as it is but for the envelope's content. -1 if the new address has
@@ -106,7 +108,8 @@ static __noinline int address_anew(struct __sk_buff *skb, const struct server *s
 
 	if (letter->v6 == is_v4(server->address))
 		return -1;
-	return write_outer(skb, server, &letter->inner, e, skb->len - ETH_HLEN - outer);
+	return write_outer(skb, server, &letter->inner, e, skb->len - ETH_HLEN - outer,
+			   letter->v6);
 }
 
 #endif

@@ -17,7 +17,7 @@
 #define BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (1ull << 8)
 #endif
 
-static __noinline __u64 envelope_mac( const struct flow_key *key, const struct envelope *e)
+static __always_inline __u64 envelope_mac(const struct flow_key *key, const struct envelope *e)
 {
 	struct sip s;
 
@@ -28,7 +28,7 @@ static __noinline __u64 envelope_mac( const struct flow_key *key, const struct e
 	return sip_end(&s);
 }
 
-static __always_inline void envelope_seal( const struct flow_key *key, struct envelope *e)
+static __always_inline void envelope_seal(const struct flow_key *key, struct envelope *e)
 {
 	__u64 mac = envelope_mac(key, e);
 
@@ -36,7 +36,7 @@ static __always_inline void envelope_seal( const struct flow_key *key, struct en
 	e->mac_low = (__u32)mac;
 }
 
-static __always_inline int envelope_sealed(  const struct flow_key *key, const struct envelope *e)
+static __always_inline int envelope_sealed(const struct flow_key *key, const struct envelope *e)
 {
 	__u64 mac = envelope_mac(key, e);
 
@@ -54,13 +54,17 @@ struct letter {
 /* Whether `outer` (parse_ip has been run on it) is an envelope. */
 static __always_inline int is_letter(struct __sk_buff *skb, const struct packet *outer)
 {
-	__u16 port = 0;
+	__u32 at = outer->l4;
+	struct udphdr *udp;
 
 	if (outer->protocol != IPPROTO_UDP || !site.port)
 		return 0;
-	if (bpf_skb_load_bytes(skb, outer->l4 + 2, &port, sizeof(port)))
+	/* As in parse_tcp. */
+	asm volatile("" : "+r"(at));
+	if (at > 256 || pull(skb, at + sizeof(*udp)))
 		return 0;
-	return port == site.port;
+	udp = (void *)(long)skb->data + at;
+	return (void *)(udp + 1) <= (void *)(long)skb->data_end && udp->dest == site.port;
 }
 
 enum opened { OPENED, OPENED_MALFORMED, OPENED_FORGED };

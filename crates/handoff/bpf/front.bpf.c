@@ -78,7 +78,7 @@ static __always_inline int letter_came(struct __sk_buff *skb, struct passage *t)
 }
 
 /* A reply was too large for some router: its server has to know. */
-static __always_inline int too_large(struct __sk_buff *skb, struct passage *t)
+static __noinline int too_large(struct __sk_buff *skb, struct passage *t)
 {
 	struct server *holder;
 	struct flow *flow;
@@ -133,12 +133,37 @@ static __always_inline int given_up(struct __sk_buff *skb, struct passage *t, st
 	return 1;
 }
 
+/* What is not plainly of a flow. GO_ON: it is after all. */
+static __noinline int otherwise(struct __sk_buff *skb, struct passage *t, struct flow *flow)
+{
+	struct listener *listener = listener_of(&t->p.key);
+
+	if (!listener)
+		return PASS;
+	t->delivery = listener->delivery;
+	if (skb->mark == MARK_RELAY || skb->mark == MARK_RELAY_AGAIN) {
+		bpf_skb_change_type(skb, 0 /* PACKET_HOST */);
+		return relay_here(skb, t, flow);
+	}
+	if (t->delivery == DELIVERY_RELAY && given_up(skb, t, flow))
+		return PASS;
+	if (t->p.flags & SYN) {
+		if (t->p.flags & (ACK | RST | FIN))
+			return drop(COUNT_MALFORMED);
+		if (flow)
+			flow->resyn = resyn_at(t->now_ns);
+		return answer_syn(skb, &t->p, &t->usual, t->now_ns);
+	}
+	if (!flow || begins_anew(t, flow))
+		return stranger(skb, t);
+	return GO_ON;
+}
+
 SEC("tc")
 int front_ingress(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct passage *t = bpf_map_lookup_elem(&passages, &zero);
-	struct listener *listener;
 	struct flow *flow;
 	__u32 bytes;
 
@@ -163,28 +188,11 @@ int front_ingress(struct __sk_buff *skb)
 	t->now_ns = bpf_ktime_get_coarse_ns();
 	/* Most packets are of a flow, and then no other table is needed. */
 	flow = bpf_map_lookup_elem(&flows, &t->p.key);
-	if (flow && !(t->p.flags & SYN) && !flow->resyn && flow->state == FLOW_OPEN &&
-	    !skb->mark)
-		return acquaintance(skb, t, flow);
-	listener = listener_of(&t->p.key);
-	if (!listener)
-		return PASS;
-	t->delivery = listener->delivery;
-	if (skb->mark == MARK_RELAY || skb->mark == MARK_RELAY_AGAIN) {
-		bpf_skb_change_type(skb, 0 /* PACKET_HOST */);
-		return relay_here(skb, t, flow);
+	if (!flow || t->p.flags & SYN || flow->resyn || flow->state != FLOW_OPEN || skb->mark) {
+		int fate = otherwise(skb, t, flow);
+		if (fate != GO_ON || !flow)
+			return fate;
 	}
-	if (t->delivery == DELIVERY_RELAY && given_up(skb, t, flow))
-		return PASS;
-	if (t->p.flags & SYN) {
-		if (t->p.flags & (ACK | RST | FIN))
-			return drop(COUNT_MALFORMED);
-		if (flow)
-			flow->resyn = resyn_at(t->now_ns);
-		return answer_syn(skb, &t->p, &t->usual, t->now_ns);
-	}
-	if (!flow || begins_anew(t, flow))
-		return stranger(skb, t);
 	return acquaintance(skb, t, flow);
 }
 

@@ -133,7 +133,7 @@ static __always_inline int parse_tcp(struct __sk_buff *skb, struct packet *p, __
 #define ICMP6_TOO_LARGE 2
 
 /* Reads such a message; the key is that of the connection whose reply is quoted in it. */
-static __always_inline int parse_too_large(struct __sk_buff *skb, struct packet *p)
+static __noinline int parse_too_large(struct __sk_buff *skb, struct packet *p)
 {
 	struct {
 		__u8 type, code;
