@@ -16,17 +16,26 @@ mod site;
 use distributor::ask::Ask;
 use distributor::ask::proof::model::{Model, Modelled};
 use distributor::ask::proof::{self, Script};
-use policy::tape::{End, Event, Step, Tape, Work};
+use policy::tape::{End, Event, Seen, Step, Tape, Work};
 use policy::{Cluster, Desk, Instant, Load, POLICIES, Params};
 use sim::tape::{Agreement, Difference, Disagreement, play};
 use site::{Site, taped};
 use std::sync::Arc;
 
-/// Further settings, under which a row decides by other numbers.
+/// Settings under which a row decides by what else it may, in the course of a second and with a few
+/// requests for each server.
 const VARIANTS: &[(&str, &str)] = &[
+    ("wrr-num", "gather = \"20ms\""),
+    ("wrr-time", "gather = \"20ms\""),
+    ("static-partition", "period = \"50ms\""),
+    ("peak-ewma", "decay = \"50ms\""),
+    ("lard", "t_low = 1\nt_high = 2"),
     ("lard", "metric = \"utilisation\"\nu_low = 0.3\nu_high = 0.6"),
     ("lard", "metric = \"reported\"\nt_low = 2\nt_high = 4"),
+    ("lard-r", "k = \"20ms\"\nt_low = 1\nt_high = 2"),
     ("lard-r", "metric = \"reported\"\nt_low = 2\nt_high = 4"),
+    ("lard-cost", "l_idle = 1\nl_overload = 2"),
+    ("lard-ext", "l_idle = 1\nl_overload = 2"),
 ];
 
 fn agreed(name: &str, tape: &Tape) -> Agreement {
@@ -44,7 +53,8 @@ fn the_simulator_decides_as_the_live_switch_did_under_every_policy() {
         let tape = taped(&site, name, params);
         assert_eq!(tape.end, None, "{name}: nothing happened that is not on the tape");
         let agreement = agreed(name, &tape);
-        println!("agree: {name} {agreement} {}", params.lines().next().unwrap_or_default());
+        let params = params.replace('\n', ", ");
+        println!("agree: {name} {agreement} {params} {}", whys(&tape));
         let Agreement { decisions, again, ends, failures, changes, reports, open_max } = agreement;
         assert!(decisions >= site::TAPED_MIN, "{name}: each request was asked for");
         assert!(
@@ -61,6 +71,17 @@ fn the_simulator_decides_as_the_live_switch_did_under_every_policy() {
     let (older, earlier) = counts;
     println!("agree: {older} ends of work from before the tape, {earlier} questions out of order");
     assert!(older > 0, "no tape began while something was under way");
+}
+
+/// The reasons on a tape, with how often each was given.
+fn whys(tape: &Tape) -> String {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for event in &tape.events {
+        if let Event::Assigned { seen: Seen { answer: Some(answer), .. }, .. } = event {
+            *counts.entry(answer.why.name()).or_default() += 1;
+        }
+    }
+    format!("{counts:?}")
 }
 
 /// Questions whose time is before that of the question before them.
