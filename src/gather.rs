@@ -107,8 +107,8 @@ impl Gather {
         assert!(fresh, "one-way delivery is opened only where there is none");
     }
 
-    /// Asks the agents of the configuration in force, whose servers are in the table; and begins to,
-    /// if there are the first.
+    /// Asks the agents of the configuration in force, whose servers are in the table; and begins
+    /// to, if there are the first.
     ///
     /// # Errors
     /// There can be no more threads.

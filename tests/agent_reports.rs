@@ -1,7 +1,7 @@
 //! Servers' reports reach the policy whatever the delivery: here the listener is a plain relay.
 //!
-//! Method: the real program with two servers and two agents scripted here. Each agent says what it is
-//! told to say, and LARD by utilisation gives what is new to the server that says it is idle.
+//! Method: the real program with two servers and two agents scripted here. Each agent says what it
+//! is told to say, and LARD by utilisation gives what is new to the server that says it is idle.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 

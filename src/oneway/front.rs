@@ -64,8 +64,8 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
     Ok(Arc::new(Programs { front, terms, zero_ns, deliveries: Mutex::default(), _lock: lock }))
 }
 
-/// Takes the folder of pinned tables for this process, a `switch` or an `agent`: two that look after
-/// the same tables would take each other's questions and correct each other's books. `by` says what
+/// Takes the folder of pinned tables for this process, a `switch` or an `agent`: two that look
+/// after the same tables would take each other's questions and correct each other's books. `by` says what
 /// gives another folder.
 pub(crate) fn lock(pin: &Path, who: &str, by: &str) -> Result<File> {
     let doing = || format!("cannot use the folder {} of pinned tables", pin.display());

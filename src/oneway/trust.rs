@@ -1,4 +1,5 @@
-//! Whether a server may be handed connections: what its agent says against what this front-end needs.
+//! Whether a server may be handed connections: what its agent says against what this front-end
+//! needs.
 //!
 //! A hand-over to a host with another key, or without the program, is lost without a word, and the
 //! client waits in vain. So a server whose agent is known gets none before the agent has confirmed

@@ -1,5 +1,5 @@
-//! Promise: a server that would lose connections gets none handed over, and its requests are answered
-//! all the same; what is repaired is used without a restart of the switch.
+//! Promise: a server that would lose connections gets none handed over, and its requests are
+//! answered all the same; what is repaired is used without a restart of the switch.
 
 use crate::on;
 use crate::process::Running;

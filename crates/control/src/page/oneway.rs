@@ -70,7 +70,8 @@ pub(super) fn agents(html: &mut String, agents: &[AgentView]) -> fmt::Result {
         return Ok(());
     }
     html.push_str(
-        "<section><h2>Agents</h2><table><thead><tr><th>agent<th class=\"n\">report<th class=\"n\">CPU<th class=\"n\">disk\
+        "<section><h2>Agents</h2><table><thead><tr><th>agent<th class=\"n\">report\
+         <th class=\"n\">CPU<th class=\"n\">disk\
          <th class=\"n\">disk queue<th>trouble</tr></thead><tbody>",
     );
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |s| format!("{:.0} %", s * 100.));
