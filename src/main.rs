@@ -1,8 +1,8 @@
 //! The program `baton`: one subcommand, one function.
 
 use baton::commands::{
-    agent, check, completions, demo, doctor, experiment, explain, figures, load, man, origin, policies, run as serve,
-    schema, servers, sim, status, testbed, trace,
+    agent, check, completions, demo, doctor, experiment, explain, figures, load, man, origin,
+    policies, run as serve, schema, servers, sim, status, testbed, trace,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};

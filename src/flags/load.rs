@@ -60,8 +60,9 @@ pub struct LoadWork {
     #[arg(long, value_name = "FACTOR", requires = "replay")]
     pub speed: Option<f64>,
     /// Sessions a second that begin, however long others wait (open loop) [default: 10]
-    #[arg(long, value_name = "SESSIONS", conflicts_with_all = ["ramp", "steps", "clients"])]
-    pub rate: Option<f64>,
+    #[arg(long = "rate", value_name = "SESSIONS",
+          conflicts_with_all = ["ramp", "steps", "clients"])]
+    pub rate_s: Option<f64>,
     /// The gaps between them: independent (poisson), in bursts (weibull, of shape 0.6), always
     /// the same, or as in the log
     #[arg(long, value_enum, conflicts_with_all = ["ramp", "steps", "clients"])]

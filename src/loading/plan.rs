@@ -232,7 +232,7 @@ fn users(args: &Load, asked: &Asked) -> Result<Users> {
     if let Some(text) = &work.steps {
         return steps(text).map(|steps| Users::Open(Arrivals::Steps(steps)));
     }
-    let rate_s = work.rate.map(|rate_s| match rate_s {
+    let rate_s = work.rate_s.map(|rate_s| match rate_s {
         rate_s if rate_s > 0.0 && rate_s <= RATE_MAX_S => Ok(rate_s),
         _ => Err(usage(format!("--rate {rate_s} is none; write a number above 0, such as 50"))),
     });

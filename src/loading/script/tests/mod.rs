@@ -71,10 +71,18 @@ fn a_mean_that_is_infinite_is_said_and_refused_where_nothing_would_end() {
     );
 }
 
+/// Says so if one of these texts is not answered as wanted.
+fn answered(table: &[(&str, &str)]) {
+    for (text, wanted) in table {
+        let said = said(text);
+        assert!(said.contains(wanted), "{text}\nsays: {said}\nnot:  {wanted}");
+    }
+}
+
 #[test]
-fn every_mistake_is_said_with_its_place_and_remedy() {
+fn a_mistake_in_a_distribution_is_said_with_its_place_and_remedy() {
     let base = "base = \"clubweb-cpu\"\n";
-    let table = [
+    answered(&[
         (
             "bse = \"x\"",
             "mine.toml:1:1: there is no key \"bse\" in the scenario; did you mean \"base\"?",
@@ -118,6 +126,13 @@ fn every_mistake_is_said_with_its_place_and_remedy() {
             &format!("{base}[site]\ndocuments = 0"),
             "documents of [site] cannot be 0; write a whole number from 1 to",
         ),
+    ]);
+}
+
+#[test]
+fn a_mistake_in_services_and_connections_is_said_with_its_place_and_remedy() {
+    let base = "base = \"clubweb-cpu\"\n";
+    answered(&[
         (&format!("{base}[connections]\nmanner = \"pipelind\""), "did you mean \"pipelined\"?"),
         (
             &format!("{base}[connections]\nmanner = \"pipelined\"\nat_once = 3"),
@@ -154,11 +169,7 @@ fn every_mistake_is_said_with_its_place_and_remedy() {
             "mine.toml:2:1: page is a table, and not 3; put its keys below [page]",
         ),
         ("[page", "this is not TOML"),
-    ];
-    for (text, wanted) in table {
-        let said = said(text);
-        assert!(said.contains(wanted), "{text}\nsays: {said}\nnot:  {wanted}");
-    }
+    ]);
 }
 
 #[test]
