@@ -65,8 +65,8 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
 }
 
 /// Takes the folder of pinned tables for this process, a `switch` or an `agent`: two that look
-/// after the same tables would take each other's questions and correct each other's books. `by` says what
-/// gives another folder.
+/// after the same tables would take each other's questions and correct each other's books. `by`
+/// says what gives another folder.
 pub(crate) fn lock(pin: &Path, who: &str, by: &str) -> Result<File> {
     let doing = || format!("cannot use the folder {} of pinned tables", pin.display());
     std::fs::create_dir_all(pin).with_context(doing)?;
