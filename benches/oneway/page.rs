@@ -108,8 +108,8 @@ pub fn write(
         "\n```text\n{}\n```\n\n\
          To reach: pinned_us 0.7, moved_us 1.0, close_us 3.2, over_direct 1.2 at most.\n\n\
          ## Moving the connection, or fetching the reply laterally\n\n\
-         {}\n\n{}\nThe middle of the pairs of each size, and an interval in which the true middle is \
-         with 95 %.\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
+         {}\n\n{}\nThe middle of the pairs of each size, and an interval in which the true middle \
+         is with 95 %.\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
          Every request but a connection's first is for the other server. The numbers are in \
          [live/crossover.csv](live/crossover.csv).\n",
         results.last(),
