@@ -34,8 +34,8 @@ pub enum Error {
     OtherVersion(PathBuf),
     /// Somebody has the interface of held segments.
     #[error(
-        "another switch has the interface {} in this network namespace, where there can be one: end \
-         it, or run this one in a network namespace of its own",
+        "another switch has the interface {} in this network namespace, where there can be one: \
+         end it, or run this one in a network namespace of its own",
         crate::TAP
     )]
     TapTaken,
