@@ -26,6 +26,7 @@ fn a_small_form_of_the_stress_test_is_measured_and_written() {
     let table = experiment.measure(&lab, &scenario, Size::Quick).expect("measured");
     let table = table.expect("nobody stopped it");
     let ours = table.at("small-file", "Baton relay", 2.0, "requests_s").expect("a point");
+    assert_eq!(table.note("not measured"), "", "every program that is installed was measured");
     // Two emulated servers give 866 requests a second of their time each, and never more.
     assert!(ours.median > 100.0 && ours.median < 2.0 * 866.0 * 1.05, "{ours:?}");
     let failed = table.at("small-file", "Baton relay", 2.0, "failed").expect("a point");

@@ -39,7 +39,7 @@ pub fn run(args: &Flags) -> Outcome {
     for experiment in chosen {
         let Some(table) = experiment.measure(&lab, experiment.scenario, size)? else {
             say(format_args!(
-                "baton: interrupted in {}, of which nothing is kept; servers and switch are stopped",
+                "baton: interrupted in {}, of which nothing is kept; all servers are stopped",
                 experiment.name
             ));
             return Ok(Exit::Interrupted);

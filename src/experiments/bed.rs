@@ -108,8 +108,19 @@ impl Bed {
 
     /// Notes in `row` what happened between two moments in which `requests` were answered, and
     /// what may have been the bottleneck other than the servers on paper.
-    pub fn note(&self, row: &mut Row, before: &Moment, after: &Moment, requests: u64) -> Usage {
-        let usage = after.reading.since(&before.reading);
+    /// A client whose thread has ended by now says itself what it used, in cores.
+    pub fn note(
+        &self,
+        row: &mut Row,
+        (before, after): (&Moment, &Moment),
+        requests: u64,
+        client: Option<f64>,
+    ) {
+        let mut usage = after.reading.since(&before.reading);
+        if let Some(client) = client {
+            usage.others = (usage.others + usage.client - client).max(0.0);
+            usage.client = client;
+        }
         let pairs = || before.servers.iter().zip(&after.servers);
         let busy = |(old, new): (&ServerAt, &ServerAt)| {
             let span_s = (new.model_s - old.model_s).max(1e-9);
@@ -135,7 +146,6 @@ impl Bed {
         row.set("real_seconds", usage.span_s);
         row.set("time_scale", self.time_scale);
         row.limit = limits(&usage, late_us);
-        usage
     }
 }
 
@@ -184,7 +194,7 @@ pub fn configuration(
         "workers = 1\n\n[listen.web]\naddress = \"127.0.0.1:0\"\ndelivery = \"{delivery}\"\n\n\
          [policy]\n{policy}\n\n[admin]\nsocket = \"off\"\n\n[health]\nkind = \"off\"\n\n\
          [ejection]\nfailures = \"off\"\n\n[retry]\nattempts = 0\n\n\
-         [timeouts]\nfirst_byte = \"10m\"\ndrain = \"1s\"\n\n[limits]\nconnections = 20000\n\
+         [timeouts]\nfirst_byte = \"10m\"\ndrain = \"1s\"\n\n[limits]\nconnections = 8000\n\
          server_idle_connections = 4096\n\n[log]\nlevel = \"warn\"\n"
     );
     for class in Class::NAMES {

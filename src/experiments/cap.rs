@@ -22,8 +22,8 @@ pub const EXPERIMENT: Experiment = Experiment {
             (Pentium MMX, 233 MHz); WebStone with up to 240 clients. A Collector on each server \
             counts its active connections, a Manager at the switch asks for them every 10 s, and \
             LARD acts on that. Static: both alike. Light dynamic: CAP ahead, with a smaller spread \
-            of utilisation. Intensive dynamic: CAP serves 13 % more at 160 clients and 21 % more at \
-            240.",
+            of utilisation. Intensive dynamic: CAP serves 13 % more at 160 clients, 21 % more \
+            at 240.",
     here: "Real: clients (closed loop, four connections a page), sockets, the switch deciding on \
            each request, Collector and Manager: servers report their open connections, and the \
            switch asks for them. Emulated: the servers' CPU, disk and cache, programs included. \

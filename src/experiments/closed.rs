@@ -120,7 +120,7 @@ async fn until(mut ended: watch::Receiver<bool>, stopped: impl Future<Output = (
 fn fill(row: &mut Row, bed: &Bed, first: &Mark, last: &Mark) {
     let (old, new) = (&first.report, &last.report);
     let answered = new.answered - old.answered;
-    let _usage = bed.note(row, &first.moment, &last.moment, answered);
+    bed.note(row, (&first.moment, &last.moment), answered, None);
     let real_s = new.took.saturating_sub(old.took).as_secs_f64().max(1e-9);
     // Where no time passes in the model, the machine's own counts.
     let scale = if row.get("time_scale") > 0.0 { row.get("time_scale") } else { 1.0 };

@@ -19,9 +19,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             static, 40 % lightly dynamic, 20 % heavy for the CPU or for the disk. CAP's \
             90-percentile of page response time is below LARD's for both models at every load, \
             and the switch's CPU is never above half busy.",
-    here: "Real: users in open loop (a page's time counts from when it was due), sockets, the switch \
-           as a relay that decides on each request, the servers' reports. Emulated: the servers' \
-           CPU, disk, cache and programs. No LAN.",
+    here: "Real: users in open loop (a page's time counts from when it was due), sockets, the \
+           switch as a relay that decides on each request, the servers' reports. Emulated: the \
+           servers' CPU, disk, cache and programs. No LAN.",
     scenario: include_str!("../../experiments/clubweb/scenario.toml"),
     plan,
     pictures: &[

@@ -24,8 +24,8 @@ pub const EXPERIMENT: Experiment = Experiment {
             each request: throughput grew nearly linearly until the LAN was full. A TCP gateway \
             (Apache with mod_rewrite and mod_proxy) gave in at two servers, about 600 \
             connections a second.",
-    here: "Real: client, sockets, the switch as a two-way relay with one worker, HAProxy, nginx and \
-           Apache as programs with one thread or process each (settings in experiments/peers). \
+    here: "Real: client, sockets, the switch as a two-way relay with one worker, HAProxy, nginx \
+           and Apache as programs with one thread or process each (settings in experiments/peers). \
            Emulated: the servers, 866 requests a second each (Apache's costs of P-HTTP), all in \
            the model's time. No LAN: loopback never fills, so what a wire of 100 Mb/s would carry \
            is a line of arithmetic. In the second part servers take no time at all, until what \

@@ -3,7 +3,7 @@
 use super::Row;
 use super::gauge::now_ns;
 use crate::exit::say;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,14 +106,15 @@ impl Lab {
         self.runtime.block_on(future)
     }
 
-    /// Does jobs one after the other; `None` when we were asked to stop.
+    /// Does jobs one after the other; `None` when we were asked to stop. A point that cannot be
+    /// measured does not take the others with it: it is said aloud, and returned with its reason.
     ///
     /// # Errors
-    /// The first job that fails, by its label.
-    pub fn run(&self, name: &str, jobs: Vec<Job>) -> Result<Option<Vec<Row>>> {
+    /// The first reason, when no point at all could be measured.
+    pub fn run(&self, name: &str, jobs: Vec<Job>) -> Result<Option<(Vec<Row>, Vec<String>)>> {
         let (began_ns, count) = (now_ns(), jobs.len());
         let mut left: Duration = jobs.iter().map(|job| job.about).sum();
-        let mut rows = Vec::new();
+        let (mut rows, mut failed) = (Vec::new(), Vec::new());
         for (number, job) in jobs.into_iter().enumerate() {
             let spent_s = now_ns().saturating_sub(began_ns) as f64 / 1e9;
             say(format_args!(
@@ -124,12 +125,23 @@ impl Lab {
             ));
             let label = job.label;
             left = left.saturating_sub(job.about);
-            let found = (job.work)(self).with_context(|| format!("{name}, {label}"))?;
+            let found = (job.work)(self);
             if self.is_stopped() {
                 return Ok(None);
             }
-            rows.extend(found);
+            match found {
+                Ok(found) => rows.extend(found),
+                Err(error) => {
+                    say(format_args!("baton: {name}, {label}, cannot be measured: {error:#}"));
+                    // A note is a line.
+                    let reason = format!("{label}: {error:#}");
+                    failed.push(reason.split_whitespace().collect::<Vec<_>>().join(" "));
+                }
+            }
         }
-        Ok(Some(rows))
+        match failed.first() {
+            Some(reason) if rows.is_empty() => bail!("{name}: {reason}"),
+            _ => Ok(Some((rows, failed))),
+        }
     }
 }

@@ -18,9 +18,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     name: "lard",
     title: "LARD's prototype: throughput and hit ratio by nodes",
     source: "Pai and others, ASPLOS 1998",
-    paper: "A front-end in FreeBSD's kernel handed connections to six servers (Pentium II, 300 MHz, \
-            Apache); clients played the Rice log as fast as it was answered. LARD/R served about \
-            2.5 times as much as WRR; the simulations of the same paper went to 16 nodes.",
+    paper: "A front-end in FreeBSD's kernel handed connections to six servers (Pentium II, 300 \
+            MHz, Apache); clients played the Rice log as fast as it was answered. LARD/R served \
+            about 2.5 times as much as WRR; the simulations of the same paper went to 16 nodes.",
     here: "Real: client, sockets, the switch with its decisions and books, HAProxy. Emulated: the \
            servers' CPU, disk and cache (costs of ASPLOS 1998, 32 MB under Greedy-Dual-Size). A \
            relay routes each request of a connection by itself; servers are charged with a \

@@ -108,9 +108,10 @@ impl Experiment {
         let jobs = (self.plan)(scenario, size)
             .with_context(|| format!("experiments/{}/scenario.toml", self.name))?;
         let began_ns = gauge::now_ns();
-        let Some(rows) = lab.run(self.name, jobs)? else { return Ok(None) };
+        let Some((rows, failed)) = lab.run(self.name, jobs)? else { return Ok(None) };
         let took_s = gauge::now_ns().saturating_sub(began_ns) as f64 / 1e9;
         notes.push(("took".to_owned(), format!("{took_s:.0} s")));
+        notes.extend(failed.into_iter().map(|reason| ("not measured".to_owned(), reason)));
         Ok(Some(Table { notes, rows }))
     }
 

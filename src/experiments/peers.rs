@@ -187,7 +187,7 @@ fn launch(
     fs::write(dir.join("servers.txt"), format!("all {}\n", list.join("|")))?;
     // Only root may and must become somebody else.
     let user = if rustix::process::geteuid().is_root() {
-        format!("LoadModule unixd_module {MODULES}/mod_unixd.so\nUser www-data\nGroup www-data")
+        "User www-data\nGroup www-data".to_owned()
     } else {
         String::new()
     };

@@ -1,4 +1,4 @@
-//! What was measured, as rows that all experiments share: a CSV file with the circumstances above it.
+//! What was measured, as rows that all experiments share: a CSV file with the circumstances above.
 
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write;

@@ -171,7 +171,7 @@ impl Visited {
     }
 
     fn fill(&self, row: &mut Row, bed: &Bed, (first, last): (&Moment, &Moment), outcome: &Outcome) {
-        let _usage = bed.note(row, first, last, outcome.answered());
+        bed.note(row, (first, last), outcome.answered(), Some(outcome.pace.cpu));
         let scale = self.time_scale;
         row.set("requests_s", outcome.requests_s() * scale);
         row.set("pages_s", outcome.pages_s() * scale);
