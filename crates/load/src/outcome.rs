@@ -75,7 +75,7 @@ pub struct Pace {
 /// What a run found, without the warm-up.
 ///
 /// What ended within the measured time is in it, whenever it was due; what had not ended then is
-/// [`Outcome::cut_off`], so whoever reads latencies of a server that cannot keep up looks there too.
+/// [`Outcome::cut_off`]: whoever reads latencies of a server that cannot keep up looks there too.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How long was measured.

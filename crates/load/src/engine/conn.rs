@@ -164,8 +164,8 @@ pub(crate) fn refused(error: Errno) -> Fault {
     let text = std::io::Error::from(error);
     let hint = match error {
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => {
-            "; no port is free: those of closed connections stay taken for a minute; open fewer, widen \
-             net.ipv4.ip_local_port_range or give the server more addresses"
+            "; no port is free: those of closed connections stay taken for a minute; open fewer, \
+             widen net.ipv4.ip_local_port_range or give the server more addresses"
         }
         Errno::MFILE => "; this process may open no more files: raise `ulimit -n`",
         Errno::NFILE => "; the system may open no more files: raise fs.file-max",
