@@ -58,9 +58,9 @@ pub struct Picture {
 }
 
 impl Axis {
-    /// From 0 to at least `most`, in round steps.
-    fn linear(most: f64, labels: f64, write: fn(f64) -> String) -> Self {
-        let step = round_step((most / labels).max(1e-9));
+    /// From 0 to at least `most`, in round steps of at least `least`.
+    fn linear(most: f64, labels: f64, least: f64, write: fn(f64) -> String) -> Self {
+        let step = round_step((most / labels).max(least));
         let count = (most / step).ceil().max(1.0);
         let labels = (0..=count as usize).map(|at| at as f64 * step);
         let labels = labels.map(|at| (at, write(at))).collect();
@@ -151,8 +151,8 @@ pub fn course(outcome: &Outcome) -> Vec<Picture> {
         Picture {
             title: title.to_owned(),
             across: "seconds",
-            x: Axis::linear(end_s, LABELS, figure_short),
-            y: Axis::linear(most, 5.0, write),
+            x: Axis::linear(end_s, LABELS, 1.0, figure_short),
+            y: Axis::linear(most, 5.0, 1e-9, write),
             curves,
         }
     };
@@ -261,4 +261,32 @@ pub fn alone(study: &Study) -> String {
         }
     };
     markup.into_string() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_round_labels_that_hold_what_is_drawn() {
+        let names =
+            |axis: &Axis| axis.labels.iter().map(|label| label.1.clone()).collect::<Vec<_>>();
+        let seconds = Axis::linear(5.0, LABELS, 1.0, figure_short);
+        assert_eq!(names(&seconds), ["0", "1", "2", "3", "4", "5"]);
+        assert_eq!((seconds.place(0.0), seconds.place(5.0), seconds.place(9.0)), (0.0, 1.0, 1.0));
+        let times = Axis::powers(0.3, 42.0, figure_short);
+        assert_eq!((times.from, times.to), (0.1, 100.0));
+        assert!((times.place(10.0) - 2.0 / 3.0).abs() < 1e-9, "equal factors, equal distances");
+        assert_eq!(times.place(0.0), 0.0, "what is nothing lies at the bottom");
+    }
+
+    #[test]
+    fn a_run_without_pages_has_no_picture_of_them() {
+        let slice = Slice { at_s: 1.0, requests: 3, ..Slice::default() };
+        let outcome = Outcome { slices: vec![slice], ..Outcome::default() };
+        let titles: Vec<String> =
+            course(&outcome).into_iter().map(|picture| picture.title).collect();
+        assert_eq!(titles, ["Answered in a second"]);
+        assert!(course(&Outcome::default()).is_empty());
+    }
 }
