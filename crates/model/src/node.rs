@@ -236,7 +236,8 @@ impl Node {
         if job.source == Source::Coalesced {
             let read = self.reading.find(ask.target).and_then(|id| self.reads.get_mut(id));
             let read = read.expect("a request coalesces only with a read under way");
-            job.ready = read.done.min(job.chunks);
+            // An answer shorter than what is read (a program's differ in length) waits for its end.
+            job.ready = read.done.min(job.chunks - 1);
             read.jobs.push(id);
             return;
         }

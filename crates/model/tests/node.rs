@@ -219,3 +219,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn answers_of_one_target_may_differ_in_length_while_it_is_being_read() {
+    for reading in [Reading::Blocks, Reading::Whole] {
+        let mut driver = Driver::new(apache(reading));
+        assert_eq!(driver.admit(us(0), file(1, 7, 400_000)), Source::Miss);
+        let joined = [(2, 1_000), (3, 60_000), (4, 900_000)];
+        for (tag, bytes) in joined {
+            assert_eq!(driver.admit(us(100_000), file(tag, 7, bytes)), Source::Coalesced);
+        }
+        driver.run(Instant::NEVER);
+        let read = driver.end(1);
+        for (tag, bytes) in joined {
+            assert!(driver.end(tag) > us(100_000), "{tag}");
+            let last = driver.parts.iter().rev().find(|(_, part)| part.tag == tag);
+            assert_eq!(last.map(|(_, part)| part.sent_bytes), Some(bytes));
+        }
+        assert!(read > us(100_000), "they came while it was read");
+        assert_eq!(driver.node.active(), 0);
+    }
+}
