@@ -11,8 +11,8 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test oneway-demo oneway-test check figures claims bench bench-relay bench-sim \
-	bench-oneway experiments experiments-quick peers fuzz doc cc bpf bed
+.PHONY: help demo test oneway-demo oneway-test check figures claims fidelity bench bench-relay \
+	bench-sim bench-oneway experiments experiments-quick peers fuzz doc cc bpf bed
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -43,6 +43,10 @@ check: bpf ## format, lints, documentation, source rules; warnings are errors (i
 figures: bpf ## make the papers' figures again: docs/figures and docs/RESULTS.md (installs: bpf)
 	$(CARGO) build --release --locked
 	$(BATON) figures
+
+fidelity: bpf ## the same experiments live and in the simulator, and how far apart they are (installs: bpf)
+	$(CARGO) build --release --locked
+	$(BATON) fidelity
 
 claims: bpf ## say which claims of the papers the simulator reproduces (installs: bpf)
 	$(CARGO) build --release --locked

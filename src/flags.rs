@@ -6,6 +6,7 @@
 mod agent;
 mod doctor;
 mod experiment;
+mod fidelity;
 mod figures;
 mod load;
 mod origin;
@@ -17,6 +18,7 @@ mod trace;
 pub use agent::Agent;
 pub use doctor::{Doctor, HostRole, NetworkForm, SiteFlags};
 pub use experiment::Experiment;
+pub use fidelity::{Fidelity, FidelityKind};
 pub use figures::{Claims, Effort, Figures};
 pub use load::{ArrivalKind, Load, LoadReport, LoadWay, LoadWork};
 pub use origin::{DocumentCache, Origin};
@@ -73,6 +75,8 @@ pub enum Command {
     Sim(Box<Sim>),
     /// Do the papers' prototypes again: the real switch before emulated servers, beside others
     Experiment(Experiment),
+    /// Hold the simulator against the live switch: the same experiments, and how far they are apart
+    Fidelity(Fidelity),
     /// Make the papers' figures again with the simulator
     Figures(Figures),
     /// Say which claims of the papers the simulator reproduces

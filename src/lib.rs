@@ -6,6 +6,7 @@ pub mod config;
 pub mod demo;
 pub mod exit;
 pub mod experiments;
+pub mod fidelity;
 pub mod figures;
 pub mod flags;
 pub mod gather;

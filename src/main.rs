@@ -1,8 +1,8 @@
 //! The program `baton`: one subcommand, one function.
 
 use baton::commands::{
-    agent, check, completions, demo, doctor, experiment, explain, figures, load, man, origin,
-    policies, run as serve, schema, servers, sim, status, testbed, trace,
+    agent, check, completions, demo, doctor, experiment, explain, fidelity, figures, load, man,
+    origin, policies, run as serve, schema, servers, sim, status, testbed, trace,
 };
 use baton::exit::{self, Outcome};
 use baton::flags::{Command, Flags};
@@ -25,6 +25,7 @@ fn run(command: Command) -> Outcome {
         Command::Demo(args) => demo::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Experiment(args) => experiment::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::Figures(args) => figures::figures(&args),
         Command::Claims(args) => figures::claims(&args),
         Command::Trace(args) => trace::run(&args),

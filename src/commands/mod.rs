@@ -7,6 +7,7 @@ pub mod demo;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
+pub mod fidelity;
 pub mod figures;
 pub mod load;
 pub mod man;

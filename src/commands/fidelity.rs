@@ -1,0 +1,171 @@
+//! `baton fidelity`: the same experiments live and in the simulator, and how far they are apart.
+
+use crate::exit::{Exit, Outcome, say};
+use crate::experiments::Lab;
+use crate::fidelity::{self, Closed, Comparison, Pages, Span};
+use crate::flags::{Fidelity, FidelityKind};
+use anyhow::{Context, Result};
+use policy::Entry;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// How much is done.
+struct Effort {
+    runs: usize,
+    /// Requests of the trace, and policies under which they are asked.
+    requests: usize,
+    policies: &'static [&'static str],
+    /// How long users come, at which loads (their name, new users a second), under which policies.
+    span: Span,
+    loads: &'static [(&'static str, f64)],
+    page_policies: &'static [&'static str],
+}
+
+const FULL: Effort = Effort {
+    runs: 3,
+    requests: 12_000,
+    policies: &["wrr", "lard", "lard-r", "bounded-hash", "cap"],
+    span: Span { warm_up: Duration::from_secs(20), measured: Duration::from_secs(40) },
+    loads: &[("medium", MEDIUM_USERS_S), ("heavy", HEAVY_USERS_S)],
+    page_policies: &["cap", "lard", "round-robin"],
+};
+
+const QUICK: Effort = Effort {
+    runs: 2,
+    requests: 4_000,
+    policies: &["wrr", "lard"],
+    span: Span { warm_up: Duration::from_secs(10), measured: Duration::from_secs(30) },
+    loads: &[("medium", MEDIUM_USERS_S)],
+    page_policies: &["cap"],
+};
+
+/// New users a second at which the busiest component of a server works 60 % of the time, about.
+const MEDIUM_USERS_S: f64 = 6.0;
+/// The same for 85 %.
+const HEAVY_USERS_S: f64 = 9.0;
+
+/// Real seconds for each second of the model: slow enough that sockets, switch and client, which
+/// run on this machine at their own pace, are little beside the servers' times.
+const TRACE_SCALE: f64 = 0.25;
+/// See [`TRACE_SCALE`].
+const PAGES_SCALE: f64 = 0.25;
+
+/// Compares, prints, and judges.
+///
+/// # Errors
+/// When servers or switch cannot be started, or requests fail.
+pub fn run(args: &Fidelity) -> Outcome {
+    let usual = if args.quick { QUICK } else { FULL };
+    let effort = Effort { runs: args.runs.map_or(usual.runs, usize::from), ..usual };
+    let lab = Lab::open()?;
+    let wanted = |kind| args.only.is_none_or(|only| only == kind);
+    let (mut notes, mut found) = (Vec::new(), Vec::new());
+    if wanted(FidelityKind::Trace) {
+        let closed = Closed::new(effort.requests, TRACE_SCALE, args.seed)?;
+        crate::limits::connections_allowed(4 * Closed::sessions());
+        if !trace(&closed, &effort, &lab, &mut notes, &mut found)? {
+            return interrupted(&found);
+        }
+    }
+    if wanted(FidelityKind::Pages) {
+        let site = Pages::new(effort.span, PAGES_SCALE, args.seed);
+        crate::limits::connections_allowed(CONNECTIONS);
+        if !pages(&site, &effort, &lab, &mut notes, &mut found)? {
+            return interrupted(&found);
+        }
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", fidelity::json(&notes, &found))?;
+    } else {
+        for note in &notes {
+            writeln!(out, "{note}")?;
+        }
+        writeln!(out, "\n{}", fidelity::text(&found))?;
+    }
+    writeln!(out, "{}", fidelity::summary(&found))?;
+    Ok(if fidelity::holds(&found) { Exit::Done } else { Exit::Invalid })
+}
+
+/// Descriptors for users with browsers: thousands of connections, on both sides of the switch.
+const CONNECTIONS: usize = 5_000;
+
+fn trace(
+    closed: &Closed,
+    effort: &Effort,
+    lab: &Lab,
+    notes: &mut Vec<String>,
+    found: &mut Vec<Comparison>,
+) -> Result<bool> {
+    note(notes, closed.about());
+    let Some(floor) = closed.floor(lab)? else { return Ok(false) };
+    note(
+        notes,
+        format!(
+            "  measured before, given to the simulator: client, switch and sockets take \
+                         {:.0} us for a request",
+            floor.as_secs_f64() * 1e6
+        ),
+    );
+    for name in effort.policies {
+        let Some(more) = closed.compare(entry(name)?, effort.runs, floor, lab)? else {
+            return Ok(false);
+        };
+        progress(&more);
+        found.extend(more);
+    }
+    Ok(true)
+}
+
+fn pages(
+    site: &Pages,
+    effort: &Effort,
+    lab: &Lab,
+    notes: &mut Vec<String>,
+    found: &mut Vec<Comparison>,
+) -> Result<bool> {
+    note(notes, site.about());
+    let Some(floor) = site.floor(MEDIUM_USERS_S, lab)? else { return Ok(false) };
+    note(
+        notes,
+        format!(
+            "  measured before, given to the simulator: client, switch and sockets add \
+                         {:.0} us to a request",
+            floor.as_secs_f64() * 1e6
+        ),
+    );
+    for (load, users_s) in effort.loads {
+        for name in effort.page_policies {
+            let which = (entry(name)?, *load);
+            let Some(more) = site.compare(which, *users_s, effort.runs, floor, lab)? else {
+                return Ok(false);
+            };
+            progress(&more);
+            found.extend(more);
+        }
+    }
+    Ok(true)
+}
+
+fn entry(name: &str) -> Result<&'static Entry> {
+    policy::entry(name).with_context(|| format!("there is no policy {name}"))
+}
+
+fn note(notes: &mut Vec<String>, line: String) {
+    say(&line);
+    notes.push(line);
+}
+
+fn progress(comparisons: &[Comparison]) {
+    for line in fidelity::text(comparisons).lines().skip(1) {
+        say(line);
+    }
+}
+
+fn interrupted(found: &[Comparison]) -> Outcome {
+    if !found.is_empty() {
+        writeln!(io::stdout().lock(), "{}", fidelity::text(found))?;
+    }
+    say("baton: interrupted; servers and switch are stopped");
+    Ok(Exit::Interrupted)
+}

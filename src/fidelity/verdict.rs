@@ -1,0 +1,174 @@
+//! How far simulated figures are from live ones, and whether that is near enough.
+
+use serde::Serialize;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Share of the requests that the caches had, 0 to 1; errors are percentage points.
+    Hits,
+    /// Requests or pages a second, in the time of the model; errors are per cent of the live one.
+    Throughput,
+    /// The time that nine of ten pages did not exceed, in milliseconds of the model; likewise.
+    PageP90,
+}
+
+impl Kind {
+    /// All of them, in the order of the last line.
+    pub const ALL: [Self; 3] = [Self::Hits, Self::Throughput, Self::PageP90];
+
+    /// The word in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hits => "hit ratio",
+            Self::Throughput => "throughput",
+            Self::PageP90 => "page p90",
+        }
+    }
+
+    /// The word in the last line.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Hits => "hit",
+            Self::Throughput => "throughput",
+            Self::PageP90 => "p90",
+        }
+    }
+
+    /// What errors are counted in.
+    pub const fn unit(self) -> &'static str {
+        if matches!(self, Self::Hits) { "pp" } else { "%" }
+    }
+
+    /// The largest error that is near enough, in that unit.
+    pub const fn tolerance(self) -> f64 {
+        match self {
+            Self::Hits => 3.0,
+            Self::Throughput => 10.0,
+            Self::PageP90 => 20.0,
+        }
+    }
+
+    /// `other` less `one`, in that unit.
+    fn between(self, one: f64, other: f64) -> f64 {
+        match self {
+            Self::Hits => (other - one) * 100.0,
+            Self::Throughput | Self::PageP90 => (other / one - 1.0) * 100.0,
+        }
+    }
+}
+
+/// One figure of one experiment, live and simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Which experiment.
+    pub experiment: String,
+    /// What.
+    pub kind: Kind,
+    /// What the live runs found, at least one.
+    pub live: Vec<f64>,
+    /// What the simulator says.
+    pub simulated: f64,
+}
+
+impl Comparison {
+    /// The mean of the live runs.
+    pub fn live_mean(&self) -> f64 {
+        self.live.iter().sum::<f64>() / self.live.len().max(1) as f64
+    }
+
+    fn least(&self) -> f64 {
+        self.live.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn most(&self) -> f64 {
+        self.live.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// How far the live runs are from each other, in the unit of the kind.
+    pub fn spread(&self) -> f64 {
+        self.kind.between(self.live_mean(), self.live_mean() + self.most() - self.least())
+    }
+
+    /// The simulated figure less the mean of the live ones, in the unit of the kind.
+    pub fn error(&self) -> f64 {
+        self.kind.between(self.live_mean(), self.simulated)
+    }
+
+    /// Whether the simulated figure lies between live ones: no error then, for the live system
+    /// itself gives both.
+    pub fn is_between(&self) -> bool {
+        (self.least()..=self.most()).contains(&self.simulated)
+    }
+
+    /// Whether the simulator is near enough. What is not a number is not.
+    pub fn is_within(&self) -> bool {
+        self.error().abs() <= self.kind.tolerance() || self.is_between()
+    }
+}
+
+/// The comparison of a kind whose error is the largest; one that is not a number is larger than
+/// any.
+pub fn worst(comparisons: &[Comparison], kind: Kind) -> Option<&Comparison> {
+    let size = |comparison: &&Comparison| {
+        let error = comparison.error().abs();
+        if error.is_nan() { f64::INFINITY } else { error }
+    };
+    let those = comparisons.iter().filter(|comparison| comparison.kind == kind);
+    those.max_by(|one, other| size(one).total_cmp(&size(other)))
+}
+
+/// The last line: the worst error of each kind.
+pub fn summary(comparisons: &[Comparison]) -> String {
+    let part = |kind: Kind| {
+        let worst = worst(comparisons, kind).map(Comparison::error);
+        worst.map(|error| format!(" {}={error:+.1}{}", kind.key(), kind.unit()))
+    };
+    let parts: String = Kind::ALL.into_iter().filter_map(part).collect();
+    format!("fidelity:{parts}")
+}
+
+/// Whether all are near enough, and there are any.
+pub fn holds(comparisons: &[Comparison]) -> bool {
+    !comparisons.is_empty() && comparisons.iter().all(Comparison::is_within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison(kind: Kind, live: &[f64], simulated: f64) -> Comparison {
+        Comparison { experiment: "e".to_owned(), kind, live: live.to_vec(), simulated }
+    }
+
+    #[test]
+    fn hits_are_off_in_points_and_the_rest_in_per_cent() {
+        let hits = comparison(Kind::Hits, &[0.80, 0.82], 0.83);
+        assert!((hits.error() - 2.0).abs() < 1e-9 && (hits.spread() - 2.0).abs() < 1e-9);
+        let rate = comparison(Kind::Throughput, &[90.0, 110.0], 95.0);
+        assert!((rate.error() + 5.0).abs() < 1e-9 && (rate.spread() - 20.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_error_beyond_the_tolerance_is_one_unless_live_runs_differ_as_much() {
+        assert!(comparison(Kind::PageP90, &[100.0], 119.0).is_within());
+        assert!(!comparison(Kind::PageP90, &[100.0, 101.0], 122.0).is_within());
+        assert!(comparison(Kind::PageP90, &[100.0, 100.0, 160.0], 150.0).is_within());
+        assert!(!comparison(Kind::Hits, &[0.5, 0.5], 0.54).is_within());
+        assert!(!comparison(Kind::Throughput, &[0.0], 10.0).is_within(), "nothing was answered");
+        assert!(!comparison(Kind::Throughput, &[0.0], 0.0).is_within());
+    }
+
+    #[test]
+    fn the_last_line_has_the_worst_of_each_kind_that_was_compared() {
+        let all = [
+            comparison(Kind::Hits, &[0.80], 0.81),
+            comparison(Kind::Hits, &[0.80], 0.78),
+            comparison(Kind::Throughput, &[100.0], 103.0),
+        ];
+        assert_eq!(summary(&all), "fidelity: hit=-2.0pp throughput=+3.0%");
+        assert!(holds(&all) && !holds(&[]));
+        assert!(!holds(&[comparison(Kind::Hits, &[0.80], 0.9)]));
+    }
+}
