@@ -184,7 +184,8 @@ fn page_ms(slice: &Slice, at: usize) -> Option<f64> {
     (us > 0).then_some(us as f64 / 1e3)
 }
 
-fn figure_short(value: f64) -> String {
+/// A figure, without a point where it is whole.
+pub(super) fn figure_short(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { figure(value) }
 }
 

@@ -1,5 +1,6 @@
 //! A run in sentences: what was asked, and what came of it.
 
+use super::picture::figure_short;
 use super::plan::{Asked, Job};
 use super::study::Study;
 use crate::config::span_text;
@@ -54,14 +55,14 @@ pub fn when(job: &Job) -> String {
         Users::Closed(users) => format!("{} users at a time, all the time", count(*users as u64)),
         Users::Open(Arrivals::Gaps(gap_s)) => {
             let rate_s = gap_s.mean().map_or(f64::NAN, |mean| 1.0 / mean);
-            format!("{} sessions a second, {}", figure(rate_s), gaps(gap_s))
+            format!("{} sessions a second, {}", figure_short(rate_s), gaps(gap_s))
         }
         Users::Open(Arrivals::Ramp { from_s, to_s }) => {
-            format!("from {} to {} sessions a second", figure(*from_s), figure(*to_s))
+            format!("from {} to {} sessions a second", figure_short(*from_s), figure_short(*to_s))
         }
         Users::Open(Arrivals::Steps(steps)) => {
             let step = |(rate_s, time): &(f64, std::time::Duration)| {
-                format!("{} for {}", figure(*rate_s), span_text(*time))
+                format!("{} for {}", figure_short(*rate_s), span_text(*time))
             };
             let steps: Vec<String> = steps.iter().map(step).collect();
             format!("sessions a second: {}", steps.join(", "))
