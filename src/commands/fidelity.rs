@@ -6,7 +6,9 @@ use crate::fidelity::{self, Closed, Comparison, Pages, Span};
 use crate::flags::{Fidelity, FidelityKind};
 use anyhow::{Context, Result};
 use policy::Entry;
+use std::fs;
 use std::io::{self, Write};
+use std::thread;
 use std::time::Duration;
 
 /// How much is done.
@@ -23,9 +25,9 @@ struct Effort {
 
 const FULL: Effort = Effort {
     runs: 3,
-    requests: 12_000,
+    requests: 8_000,
     policies: &["wrr", "lard", "lard-r", "bounded-hash", "cap"],
-    span: Span { warm_up: Duration::from_secs(20), measured: Duration::from_secs(40) },
+    span: Span { warm_up: Duration::from_secs(15), measured: Duration::from_secs(30) },
     loads: &[("medium", MEDIUM_USERS_S), ("heavy", HEAVY_USERS_S)],
     page_policies: &["cap", "lard", "round-robin"],
 };
@@ -40,9 +42,9 @@ const QUICK: Effort = Effort {
 };
 
 /// New users a second at which the busiest component of a server works 60 % of the time, about.
-const MEDIUM_USERS_S: f64 = 6.0;
+const MEDIUM_USERS_S: f64 = 7.2;
 /// The same for 85 %.
-const HEAVY_USERS_S: f64 = 9.0;
+const HEAVY_USERS_S: f64 = 10.2;
 
 /// Real seconds for each second of the model: slow enough that sockets, switch and client, which
 /// run on this machine at their own pace, are little beside the servers' times.
@@ -58,8 +60,13 @@ pub fn run(args: &Fidelity) -> Outcome {
     let usual = if args.quick { QUICK } else { FULL };
     let effort = Effort { runs: args.runs.map_or(usual.runs, usize::from), ..usual };
     let lab = Lab::open()?;
-    let wanted = |kind| args.only.is_none_or(|only| only == kind);
     let (mut notes, mut found) = (Vec::new(), Vec::new());
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    if let Some(others) = disturbed(&load, cores) {
+        note(&mut notes, others);
+    }
+    let wanted = |kind| args.only.is_none_or(|only| only == kind);
     if wanted(FidelityKind::Trace) {
         let closed = Closed::new(effort.requests, TRACE_SCALE, args.seed)?;
         crate::limits::connections_allowed(4 * Closed::sessions());
@@ -147,6 +154,17 @@ fn pages(
     Ok(true)
 }
 
+/// What to think of live figures on a machine that has other work, by its load average.
+fn disturbed(load: &str, cores: usize) -> Option<String> {
+    let load: f64 = load.split_whitespace().next()?.parse().ok()?;
+    (load > cores as f64 / 2.0).then(|| {
+        format!(
+            "this machine has other work (load average {load}, {cores} cores): live servers, \
+             switch and clients have to wait for it, and the simulated ones do not"
+        )
+    })
+}
+
 fn entry(name: &str) -> Result<&'static Entry> {
     policy::entry(name).with_context(|| format!("there is no policy {name}"))
 }
@@ -168,4 +186,16 @@ fn interrupted(found: &[Comparison]) -> Outcome {
     }
     say("baton: interrupted; servers and switch are stopped");
     Ok(Exit::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_work_on_the_machine_is_said() {
+        assert_eq!(disturbed("0.60 1.00 9.00 1/200 1", 2), None);
+        assert!(disturbed("3.10 1.00 1.00 1/200 1", 2).is_some_and(|line| line.contains("3.1")));
+        assert_eq!(disturbed("", 2), None);
+    }
 }
