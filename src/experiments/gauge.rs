@@ -113,7 +113,8 @@ mod tests {
         }
         let usage = Reading::now(&[]).expect("read").since(&before);
         assert!(std::hint::black_box(sum) != 1 && usage.span_s >= 0.05);
-        assert!(usage.client > 0.0 && usage.front == 0.0 && usage.origins == 0.0, "{usage:?}");
+        // Switches of other tests may be at work in this process: of theirs nothing can be said.
+        assert!(usage.client > 0.0, "{usage:?}");
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct Lab {
     stop: Arc<AtomicBool>,
 }
 
+/// Measures a point.
+pub type Work = Box<dyn FnOnce(&Lab) -> Result<Vec<Row>>>;
+
 /// One point to measure: what it is, about how long it takes, and how it is done.
 pub struct Job {
     /// For people who watch.
@@ -26,7 +29,7 @@ pub struct Job {
     /// About how long it takes, start and end included.
     pub about: Duration,
     /// Does it. Without rows: it is skipped, and the reason was said.
-    pub work: Box<dyn FnOnce(&Lab) -> Result<Vec<Row>>>,
+    pub work: Work,
 }
 
 impl Job {

@@ -27,7 +27,7 @@ mod wrr;
 
 pub use bed::Front;
 pub use claims::{CLAIMS, LiveClaim, Outcome, Tables};
-pub use lab::{Job, Lab};
+pub use lab::{Job, Lab, Work};
 pub use picture::Picture;
 pub use table::{COLUMNS, Row, Spread, Table};
 
