@@ -246,13 +246,14 @@ impl Gather {
                     }
                     known.period
                 };
-                let next = tokio::time::Instant::now() + period;
+                // From the beginning of the round on.
+                let next = tokio::time::sleep(period);
                 self.round(period, round).await;
                 round += 1;
                 // Nobody waits for it but at the start.
                 let _unheard = asked.take().map(|asked| asked.send(()));
                 tokio::select! {
-                    () = tokio::time::sleep_until(next) => {}
+                    () = next => {}
                     () = self.wake.notified() => {}
                 }
             }

@@ -87,8 +87,8 @@ impl Pages {
         )
     }
 
-    /// What client, switch and sockets add to a request on average, in real time: the same users, `users_s` a
-    /// second of the model, before servers that take no time.
+    /// What client, switch and sockets add to a request on average, in real time: the same users,
+    /// `users_s` a second of the model, before servers that take no time.
     ///
     /// # Errors
     /// When the live side cannot be started, or requests fail.

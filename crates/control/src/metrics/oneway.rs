@@ -74,6 +74,11 @@ pub(super) fn encode(view: &OnewayView, families: &mut Families<'_>) -> fmt::Res
         None,
         [([], view.targets as f64)],
     )?;
+    servers(view, families)
+}
+
+/// What belongs to one server.
+fn servers(view: &OnewayView, families: &mut Families<'_>) -> fmt::Result {
     // A server that has moved has two rows until its old connections have ended.
     let mut servers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for one in &view.servers {
