@@ -2,7 +2,7 @@
 //! a second the cluster answers, and how many of them from its caches.
 
 use super::bed::Bed;
-use super::verdict::{Comparison, Kind};
+use super::verdict::{AROUND, Comparison, Kind, mean};
 use crate::demo;
 use crate::experiments::Lab;
 use anyhow::{Result, ensure};
@@ -119,13 +119,13 @@ impl Closed {
             let Some(found) = self.play(policy, self.scale, lab)? else { return Ok(None) };
             live.push(found);
         }
-        let paper = self.paper(policy, floor);
+        let papers = AROUND.map(|part| self.paper(policy, floor.mul_f64(part)));
         let experiment = format!("trace, {}", policy.name);
         let compare = |kind, of: fn(&Found) -> f64| Comparison {
             experiment: experiment.clone(),
             kind,
             live: live.iter().map(of).collect(),
-            simulated: of(&paper),
+            simulated: mean(papers.iter().map(of)),
         };
         Ok(Some(vec![
             compare(Kind::Hits, |found| found.hit_ratio),

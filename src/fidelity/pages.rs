@@ -3,7 +3,7 @@
 //! caches have.
 
 use super::bed::Bed;
-use super::verdict::{Comparison, Kind};
+use super::verdict::{AROUND, Comparison, Kind, mean};
 use crate::experiments::Lab;
 use anyhow::{Result, ensure};
 use load::{Arrivals, Manner, Scenario, Site as Asked, Users};
@@ -123,13 +123,14 @@ impl Pages {
                 p90_ms: outcome.pages.due_us.value_at_quantile(0.9) as f64 / 1e3 / self.scale,
             });
         }
-        let (paper, busy) = self.paper(policy, users_s, floor);
+        let papers = AROUND.map(|part| self.paper(policy, users_s, floor.mul_f64(part)));
+        let busy = papers.iter().map(|paper| paper.1).sum::<f64>() / papers.len() as f64;
         let experiment = format!("pages, {load} ({:.0}%), {}", busy * 100.0, policy.name);
         let compare = |kind, of: fn(&Found) -> f64| Comparison {
             experiment: experiment.clone(),
             kind,
             live: live.iter().map(of).collect(),
-            simulated: of(&paper),
+            simulated: mean(papers.iter().map(|paper| of(&paper.0))),
         };
         Ok(Some(vec![
             compare(Kind::Hits, |found| found.hit_ratio),

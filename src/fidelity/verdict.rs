@@ -59,6 +59,18 @@ impl Kind {
     }
 }
 
+/// The delays of client and switch that are simulated, in parts of the measured one. A policy that
+/// looks at loads may send a target elsewhere for a microsecond's difference, and all that follows
+/// is another story: one simulated run is as much a draw as one live run is. So several are
+/// averaged, which differ in what live runs differ in too.
+pub(super) const AROUND: [f64; 9] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4];
+
+/// The mean of figures, of which there is at least one.
+pub(super) fn mean(figures: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = figures.len().max(1) as f64;
+    figures.sum::<f64>() / count
+}
+
 /// One figure of one experiment, live and simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -68,14 +80,14 @@ pub struct Comparison {
     pub kind: Kind,
     /// What the live runs found, at least one.
     pub live: Vec<f64>,
-    /// What the simulator says.
+    /// What the simulator says, on average over several delays around the measured one.
     pub simulated: f64,
 }
 
 impl Comparison {
     /// The mean of the live runs.
     pub fn live_mean(&self) -> f64 {
-        self.live.iter().sum::<f64>() / self.live.len().max(1) as f64
+        mean(self.live.iter().copied())
     }
 
     fn least(&self) -> f64 {
