@@ -94,6 +94,9 @@ fn backwards(tape: &Tape) -> usize {
     times.windows(2).filter(|pair| pair[1] < pair[0]).count()
 }
 
+/// Something that a simulator gets wrong, done to a tape.
+type Mistake<'a> = dyn Fn(&mut Tape) + 'a;
+
 /// Changes one thing of a tape at a time, as a simulator might get it wrong: each must be found
 /// out, and not before it happens.
 fn mistakes_are_found_out(name: &str, tape: &Tape) {
@@ -111,7 +114,7 @@ fn mistakes_are_found_out(name: &str, tape: &Tape) {
     let joins = |step: &Step| matches!(step, Step::Join { .. });
     let change =
         position(&|pair| matches!(&pair[0], Event::Changed(steps) if steps.iter().any(joins)));
-    let mistakes: [(usize, &dyn Fn(&mut Tape)); 5] = [
+    let mistakes: [(usize, &Mistake<'_>); 5] = [
         // An end is never told, a server joins and nobody says so, a request is not asked for.
         (end, &|tape| drop(tape.events.remove(end))),
         (change, &|tape| drop(tape.events.remove(change))),

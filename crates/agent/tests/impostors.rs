@@ -1,5 +1,5 @@
-//! Method: whoever answers where an agent is expected, scripted here, is asked by the client that the
-//! switch has.
+//! Method: whoever answers where an agent is expected, scripted here, is asked by the client that
+//! the switch has.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
