@@ -34,6 +34,10 @@ pub struct LoadReport {
     pub accept_backlog: Option<u32>,
     /// Established connections on the served ports; where there are many, as of some seconds ago.
     pub established: Option<u32>,
+    /// Requests that the server works on, where it counts them itself: agents that look at the
+    /// kernel do not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<u32>,
     /// Whether the server accepts a connection.
     pub healthy: bool,
     /// How that was found out, or why not.
@@ -135,8 +139,9 @@ impl LoadReport {
 
     /// What a policy is told: `None` before the agent has looked twice. `at` is when it was
     /// received. A part that the agent could not read counts as idle; the latency is zero, for
-    /// agents see no requests. Connections stand for the requests being served: with persistent
-    /// ones that is more than there are.
+    /// agents see no requests. Where the server does not count the requests that it works on,
+    /// connections stand for them: with persistent ones that is more than there are, and before a
+    /// relay that keeps its connections it is the most there ever were.
     pub fn report(&self, at: Instant) -> Option<Report> {
         let share = |share: Option<f64>| share.filter(|s| s.is_finite()).unwrap_or(0.0);
         (self.period_s > 0.0).then(|| Report {
@@ -145,7 +150,7 @@ impl LoadReport {
             disk: share(self.disk_busy).clamp(0.0, 1.0),
             // The cast keeps to the bounds of u32.
             disk_queue: share(self.disk_queue).round() as u32,
-            active: self.established.unwrap_or(0),
+            active: self.active.or(self.established).unwrap_or(0),
             latency: Duration::ZERO,
         })
     }
