@@ -14,4 +14,4 @@ mod verdict;
 pub use closed::Closed;
 pub use pages::{Pages, Span};
 pub use table::{json, text};
-pub use verdict::{Comparison, Kind, holds, summary, worst};
+pub use verdict::{Comparison, Kind, Verdict, holds, summary, worst};

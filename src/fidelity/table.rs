@@ -13,11 +13,7 @@ pub fn text(comparisons: &[Comparison]) -> String {
     for comparison in comparisons {
         let Comparison { experiment, kind, simulated, .. } = comparison;
         let unit = kind.unit();
-        let verdict = match (comparison.is_within(), comparison.is_between()) {
-            (true, true) => "yes, between live runs",
-            (true, false) => "yes",
-            (false, _) => "NO",
-        };
+        let verdict = comparison.verdict().name();
         // Writing to a string does not fail.
         let _written = writeln!(
             out,
@@ -52,7 +48,7 @@ pub fn json(notes: &[String], comparisons: &[Comparison]) -> Value {
             "spread": comparison.spread(),
             "unit": comparison.kind.unit(),
             "tolerance": comparison.kind.tolerance(),
-            "within": comparison.is_within(),
+            "verdict": comparison.verdict(),
         })
     };
     json!({
@@ -72,7 +68,7 @@ mod tests {
         let far = Comparison {
             experiment: "trace, wrr".to_owned(),
             kind: Kind::Hits,
-            live: vec![0.8, 0.9],
+            live: vec![0.84, 0.86],
             simulated: 0.95,
         };
         let text = text(std::slice::from_ref(&far));

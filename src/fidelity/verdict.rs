@@ -108,15 +108,40 @@ impl Comparison {
         self.kind.between(self.live_mean(), self.simulated)
     }
 
-    /// Whether the simulated figure lies between live ones: no error then, for the live system
-    /// itself gives both.
-    pub fn is_between(&self) -> bool {
-        (self.least()..=self.most()).contains(&self.simulated)
+    /// Whether the simulator is near enough, and whether the live runs can tell. What is not a
+    /// number is not near.
+    pub fn verdict(&self) -> Verdict {
+        // So far apart, live runs put their own mean anywhere: neither outcome would mean much.
+        if self.spread() > self.kind.tolerance() {
+            Verdict::Undecided
+        } else if self.error().abs() <= self.kind.tolerance() {
+            Verdict::Within
+        } else {
+            Verdict::Outside
+        }
     }
+}
 
-    /// Whether the simulator is near enough. What is not a number is not.
-    pub fn is_within(&self) -> bool {
-        self.error().abs() <= self.kind.tolerance() || self.is_between()
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The error is within the tolerance, and live runs are nearer to each other than that.
+    Within,
+    /// The error is larger.
+    Outside,
+    /// Live runs differ by more than the tolerance among themselves: counted as not held.
+    Undecided,
+}
+
+impl Verdict {
+    /// The word in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Within => "yes",
+            Self::Outside => "NO",
+            Self::Undecided => "undecided: live runs differ by more than the tolerance",
+        }
     }
 }
 
@@ -141,9 +166,10 @@ pub fn summary(comparisons: &[Comparison]) -> String {
     format!("fidelity:{parts}")
 }
 
-/// Whether all are near enough, and there are any.
+/// Whether all are near enough, surely, and there are any.
 pub fn holds(comparisons: &[Comparison]) -> bool {
-    !comparisons.is_empty() && comparisons.iter().all(Comparison::is_within)
+    let within = |comparison: &Comparison| comparison.verdict() == Verdict::Within;
+    !comparisons.is_empty() && comparisons.iter().all(within)
 }
 
 #[cfg(test)]
@@ -163,13 +189,19 @@ mod tests {
     }
 
     #[test]
-    fn an_error_beyond_the_tolerance_is_one_unless_live_runs_differ_as_much() {
-        assert!(comparison(Kind::PageP90, &[100.0], 119.0).is_within());
-        assert!(!comparison(Kind::PageP90, &[100.0, 101.0], 122.0).is_within());
-        assert!(comparison(Kind::PageP90, &[100.0, 100.0, 160.0], 150.0).is_within());
-        assert!(!comparison(Kind::Hits, &[0.5, 0.5], 0.54).is_within());
-        assert!(!comparison(Kind::Throughput, &[0.0], 10.0).is_within(), "nothing was answered");
-        assert!(!comparison(Kind::Throughput, &[0.0], 0.0).is_within());
+    fn an_error_beyond_the_tolerance_is_one_and_live_runs_that_differ_by_more_decide_nothing() {
+        let verdict = |kind, live: &[f64], simulated| comparison(kind, live, simulated).verdict();
+        assert_eq!(verdict(Kind::PageP90, &[100.0], 119.0), Verdict::Within);
+        assert_eq!(verdict(Kind::PageP90, &[100.0, 101.0], 122.0), Verdict::Outside);
+        assert_eq!(verdict(Kind::Hits, &[0.5, 0.5], 0.54), Verdict::Outside);
+        for simulated in [120.0, 150.0, 300.0] {
+            assert_eq!(verdict(Kind::PageP90, &[100.0, 160.0], simulated), Verdict::Undecided);
+        }
+        let noisy = comparison(Kind::PageP90, &[100.0, 160.0], 130.0);
+        assert!(!holds(&[noisy]), "what is undecided is not held");
+        // Nothing was answered: no number is near that, not even nothing.
+        assert_eq!(verdict(Kind::Throughput, &[0.0], 10.0), Verdict::Outside);
+        assert_eq!(verdict(Kind::Throughput, &[0.0], 0.0), Verdict::Outside);
     }
 
     #[test]
