@@ -109,7 +109,7 @@ impl Asking {
             head_bytes: 0,
         };
         let stay = |why| held.holder.map_or(Verdict::Relay(why), Verdict::Server);
-        if holder.is_some_and(|holder| self.bridge.tables().trust.is_deaf(holder)) {
+        if held.holder.is_some_and(|holder| self.bridge.tables().is_deaf(holder)) {
             // It would not hear that it is to give the connection up.
             return Answer { verdict: stay(Local::Unconfirmed), ..blank };
         }
@@ -145,10 +145,14 @@ impl Asking {
     }
 
     /// Whether a server cannot be handed this connection. One whose holder fetches for it needs no
-    /// program.
+    /// program, but a row that is not down.
     fn doubts(&self, held: &Held, server: ServerId) -> bool {
         let fetched = held.holder.is_some() && held.delivery == Delivery::Forward;
-        !fetched && !self.bridge.tables().trust.takes(server)
+        let tables = self.bridge.tables();
+        match fetched {
+            true => tables.trust.is_lost(server),
+            false => !tables.trust.takes(server, held.listener),
+        }
     }
 
     /// Whether the policy would choose such a server. It is not asked in earnest then: the relay

@@ -121,6 +121,13 @@ impl Tables {
         fabric.set_load(slot, here.plus(Load::of(left)));
     }
 
+    /// Whether whoever has the connections of a slot does not hear what it is told of them. What its
+    /// agent says holds for the machine that the server is on now.
+    pub(super) fn is_deaf(&self, slot: Slot) -> bool {
+        let owner = self.roster.owner(slot).filter(|id| self.roster.slot(*id) == Some(slot));
+        owner.is_some_and(|id| self.trust.is_deaf(id))
+    }
+
     fn sit(&mut self, class: Class, number: u8) {
         if let Some(seat) = self.seats.get_mut(class.index()) {
             *seat = Some(number);
@@ -135,7 +142,7 @@ impl Tables {
             return Some(number);
         }
         let cycle = self.wheels.get(usize::from(number))?.as_ref()?;
-        cycle.iter().all(|id| self.trust.takes(*id)).then_some(number)
+        cycle.iter().all(|id| self.trust.takes_all(*id)).then_some(number)
     }
 }
 
@@ -168,7 +175,7 @@ impl Kernel for Bridge {
         let mut tables = self.tables();
         let Tables { roster, promises, trust, .. } = &mut *tables;
         // What the policy promised stands, but it is the relay that keeps it.
-        match roster.slot(server).filter(|_| trust.takes(server)) {
+        match roster.slot(server).filter(|_| trust.takes_all(server)) {
             Some(slot) => {
                 let Guard { load_max, until, epoch } = *guard;
                 let promise = Promise { slot, load_max, until, epoch };

@@ -102,7 +102,8 @@ pub trait Fabric: Send + Sync + 'static {
     /// looking at `budget` connections at most; the next call goes on where this one ended.
     fn sweep(&self, idle: Duration, budget: usize) -> Swept;
 
-    /// Resets connections of a server that is gone, `budget` at most; how many.
+    /// Resets connections of a slot whose row is down, `budget` at most; how many. Where the row is
+    /// not down that does nothing to them.
     fn reset(&self, slot: Slot, budget: usize) -> usize;
 
     /// Forgets connections of a server that were taken for open and of which its agent knows

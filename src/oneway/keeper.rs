@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Between two turns when nothing happens.
 const TURN: Duration = Duration::from_millis(250);
+/// The same when there is more to do: what was reset is seen to be gone meanwhile.
+const TURN_MORE: Duration = Duration::from_millis(10);
 /// Connections looked at in a turn.
 const SWEPT_MAX: usize = 16_384;
 /// Connections reset in a step, between which other work has its turn.
@@ -49,7 +51,7 @@ impl Keeper {
     pub(super) fn run(&self, notices: &Receiver<Notice>) {
         loop {
             let busy = self.turn();
-            let patience = if busy { Duration::ZERO } else { TURN };
+            let patience = if busy { TURN_MORE } else { TURN };
             match notices.recv_timeout(patience) {
                 Ok(Notice::Owned(server, owned)) => self.reconcile(server, &owned),
                 Ok(Notice::Servers) | Err(RecvTimeoutError::Timeout) => {}
@@ -58,7 +60,7 @@ impl Keeper {
         }
     }
 
-    /// One turn. Whether another one is due at once.
+    /// One turn. Whether another one is due soon.
     pub(super) fn turn(&self) -> bool {
         self.align();
         let more = self.reset_down();
@@ -72,23 +74,30 @@ impl Keeper {
         more
     }
 
-    /// Brings rows in line with the cluster.
-    fn align(&self) {
-        let states = states(self.shared.ask.books().desk().cluster());
+    /// Brings rows in line with the cluster. One to which letters are lost is as good as down where
+    /// connections cannot go on without: the programs reset what they have for a row that is down.
+    pub(super) fn align(&self) {
+        let mut states = states(self.shared.ask.books().desk().cluster());
+        {
+            let mut tables = self.bridge.tables();
+            let letters = self.letters.load(Ordering::Relaxed);
+            for (id, state) in (0u16..).map(ServerId).zip(&mut states) {
+                if *state == Some(RowState::Down) {
+                    tables.trust.is_down(id);
+                }
+                let lost = letters && tables.trust.is_lost(id);
+                *state = state.map(|state| if lost { RowState::Down } else { state });
+            }
+        }
         self.bridge.align(|id| states.get(id.index()).copied().flatten());
     }
 
-    /// Resets connections of servers that are down, some of each. Whether there are more. The same
-    /// for servers to which letters are lost, where connections cannot go on without.
+    /// Resets connections of rows that are down, some of each. Whether there are more.
     fn reset_down(&self) -> bool {
         let down: Vec<Slot> = {
             let tables = self.bridge.tables();
-            let letters = self.letters.load(Ordering::Relaxed);
-            let deaf = |id: ServerId| letters && tables.trust.is_deaf(id);
             let entries = tables.roster.entries();
-            let down = entries.filter(|(_, entry)| {
-                entry.row.state == RowState::Down || entry.owner.is_some_and(deaf)
-            });
+            let down = entries.filter(|(_, entry)| entry.row.state == RowState::Down);
             down.map(|(slot, _)| slot).collect()
         };
         let mut more = false;

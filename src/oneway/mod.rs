@@ -9,6 +9,7 @@
 
 mod asking;
 mod bridge;
+mod doubt;
 pub mod fabric;
 #[cfg(feature = "oneway")]
 mod front;
@@ -39,6 +40,7 @@ use asking::Asking;
 use bridge::Bridge;
 use control::Event;
 use distributor::{Shared, say};
+use doubt::Doubt;
 use fabric::{Owned, Terms};
 use keeper::{Keeper, Notice};
 use policy::ServerId;
@@ -65,7 +67,8 @@ pub struct Oneway {
     terms: Terms,
     /// Whether every segment travels in an envelope.
     routed: bool,
-    wanted: Mutex<Demand>,
+    /// As the configuration in force has it.
+    panic_share: Mutex<f64>,
     letters: Arc<AtomicBool>,
     idle: Duration,
     /// Who is told when a server is believed or doubted; set once.
@@ -75,14 +78,6 @@ pub struct Oneway {
 
 /// Who is told of events.
 pub type Events = Box<dyn Fn(Event) + Send + Sync>;
-
-/// What the configuration in force asks of servers.
-#[derive(Default)]
-struct Demand {
-    /// The addresses whose connections are handed over.
-    vips: Vec<SocketAddr>,
-    panic_share: f64,
-}
 
 /// What runs, and how it is told to end.
 #[derive(Default)]
@@ -144,7 +139,7 @@ impl Oneway {
             terms: fabric.terms(),
             bridge: Arc::new(Bridge::new(fabric, targets_max)),
             routed: settings.network == ready::Network::Routed,
-            wanted: Mutex::default(),
+            panic_share: Mutex::default(),
             letters: Arc::default(),
             idle: settings.idle,
             events: OnceLock::new(),
@@ -174,10 +169,20 @@ impl Oneway {
     /// Takes note of what a configuration asks of servers: before their agents are asked.
     pub fn expect(&self, config: &Config) {
         let listeners = || config.listeners.iter().filter(|listener| listener.delivery.one_way());
-        let vips = listeners().flat_map(|listener| listener.addresses.iter().copied()).collect();
+        let vips = listeners().flat_map(|listener| listener.addresses.iter().copied());
+        let fewer = self.bridge.tables().trust.expect(&vips.collect::<Vec<_>>());
         let moving = listeners().any(|listener| listener.delivery != Delivery::Handoff);
         self.letters.store(self.routed || moving, Ordering::Relaxed);
-        *self.demand() = Demand { vips, panic_share: config.panic_share };
+        *self.panic_share.lock().unwrap_or_else(PoisonError::into_inner) = config.panic_share;
+        if fewer {
+            self.take_back();
+        }
+    }
+
+    /// Another epoch: no memo and no wheel of the one before is good any more.
+    fn take_back(&self) {
+        let share = *self.panic_share.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.ask.change(|edit| edit.set_panic_share(share));
     }
 
     /// Tells `events` from now on when a server is believed, or doubted. Once in a process.
@@ -274,11 +279,14 @@ impl Oneway {
     fn turned(&self, turn: Option<Turn>) {
         let Some(turn) = turn else { return };
         if turn.ends_hand_overs() {
-            // Another epoch: no memo and no wheel of the one before is good any more.
-            let panic_share = self.demand().panic_share;
-            self.shared.ask.change(|edit| edit.set_panic_share(panic_share));
+            self.take_back();
         }
+        // A row that was as good as down gets connections again.
+        self.keeper().align();
         let message = match &turn.to {
+            Standing::Doubted(doubt @ Doubt::OtherAddress(vip)) => {
+                format!("connections of {vip} are relayed, not handed over: {}", doubt.sentence())
+            }
             Standing::Doubted(doubt) => {
                 format!("connections are relayed, not handed over: {}", doubt.sentence())
             }
@@ -297,10 +305,6 @@ impl Oneway {
         }
     }
 
-    fn demand(&self) -> std::sync::MutexGuard<'_, Demand> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn threads(&self) -> std::sync::MutexGuard<'_, Threads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -308,8 +312,7 @@ impl Oneway {
 
 impl Ear for Oneway {
     fn heard(&self, server: ServerId, report: &LoadReport) {
-        let verdict = self.terms.judge(report, &self.demand().vips);
-        let turn = self.bridge.tables().trust.heard(server, verdict);
+        let turn = self.bridge.tables().trust.heard(server, &self.terms, report);
         self.turned(turn);
     }
 

@@ -1,129 +1,22 @@
-//! Whether a server may be handed connections: what its agent says against what this front-end
-//! needs.
+//! Whether a server may be handed connections.
 //!
 //! A hand-over to a host with another key, or without the program, is lost without a word, and the
 //! client waits in vain. So a server whose agent is known gets none before the agent has confirmed
 //! that its host takes them; its requests are relayed until then. Once it has, the agent may die:
-//! what takes connections over is pinned in the kernel. Only a newer report takes that back.
+//! what takes connections over is pinned in the kernel. Only a newer report takes that back, or
+//! that the server was down since the last one: a host that began anew has nothing pinned.
 
+use super::doubt::Doubt;
 use super::fabric::Terms;
 use agent::LoadReport;
 use policy::ServerId;
 use std::net::SocketAddr;
 
-/// Why a server gets no connections handed over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
-    /// Its agent was not heard yet: why not, if it was asked.
-    Silent(Option<String>),
-    /// Its agent only reports.
-    NoProgram,
-    /// The program is not attached to these interfaces.
-    Detached(Vec<String>),
-    /// It opens no envelopes of ours, for they are sealed with another key.
-    OtherKey,
-    /// It opens envelopes of this version.
-    OtherEnvelope(u8),
-    /// It takes envelopes from this port.
-    OtherPort(u16),
-    /// It does not take over the connections of this address.
-    OtherAddress(SocketAddr),
-    /// The served program does not accept.
-    Unhealthy(String),
-    /// The doctor finds something that stops hand-overs.
-    Fault(agent::Fault),
-}
-
-impl Doubt {
-    /// Its name in metrics and status.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Silent(_) => "silent",
-            Self::NoProgram => "no-program",
-            Self::Detached(_) => "detached",
-            Self::OtherKey => "other-key",
-            Self::OtherEnvelope(_) => "other-envelope",
-            Self::OtherPort(_) => "other-port",
-            Self::OtherAddress(_) => "other-address",
-            Self::Unhealthy(_) => "unhealthy",
-            Self::Fault(_) => "fault",
-        }
-    }
-
-    /// What is the matter, and what to do.
-    pub(super) fn sentence(&self) -> String {
-        match self {
-            Self::Silent(None) => "its agent has not been asked yet".to_owned(),
-            Self::Silent(Some(why)) => format!(
-                "its agent has not confirmed that it takes connections over: {why}; run `baton \
-                 agent` there"
-            ),
-            Self::NoProgram => "its agent takes no connections over, it only reports; run `baton \
-                                agent` there without --report-only, of this version"
-                .to_owned(),
-            Self::Detached(from) => format!(
-                "its program is not attached to {}; start its agent again",
-                from.join(" and ")
-            ),
-            Self::OtherKey => "its agent has another key; give both the same key of [oneway], and \
-                               start the agent again"
-                .to_owned(),
-            Self::OtherEnvelope(theirs) => format!(
-                "its agent reads envelopes of version {theirs}; run the same version of Baton there"
-            ),
-            Self::OtherPort(theirs) => format!(
-                "its agent takes envelopes from UDP port {theirs}; give both the same port of \
-                 [oneway], and start the agent again"
-            ),
-            Self::OtherAddress(vip) => format!(
-                "its agent does not take over the connections of {vip}; give it the same \
-                 configuration, and start it again"
-            ),
-            Self::Unhealthy(why) => format!("its agent says that it does not accept: {why}"),
-            Self::Fault(fault) => {
-                let agent::Fault { check, evidence, remedy, .. } = fault;
-                format!("its agent's check {check} fails: {evidence}; {remedy}")
-            }
-        }
-    }
-
-    /// Whether letters to the server are lost, so that connections there cannot be moved either.
-    pub(super) fn is_deaf(&self) -> bool {
-        matches!(
-            self,
-            Self::Detached(_) | Self::OtherKey | Self::OtherEnvelope(_) | Self::OtherPort(_)
-        )
-    }
-}
-
-impl Terms {
-    /// What a report has against hand-overs for connections to `vips`.
-    pub(super) fn judge(&self, report: &LoadReport, vips: &[SocketAddr]) -> Result<(), Doubt> {
-        let Some(theirs) = &report.takes_over else { return Err(Doubt::NoProgram) };
-        if theirs.envelope != self.envelope {
-            return Err(Doubt::OtherEnvelope(theirs.envelope));
-        }
-        if theirs.key_check != self.key_check {
-            return Err(Doubt::OtherKey);
-        }
-        if theirs.port != self.port {
-            return Err(Doubt::OtherPort(theirs.port));
-        }
-        if !theirs.attached {
-            return Err(Doubt::Detached(theirs.detached_from.clone()));
-        }
-        if let Some(missing) = vips.iter().find(|vip| !theirs.vips.contains(vip)) {
-            return Err(Doubt::OtherAddress(*missing));
-        }
-        if let Some(fault) = report.faults.iter().find(|fault| fault.stops) {
-            return Err(Doubt::Fault(fault.clone()));
-        }
-        if !report.healthy {
-            return Err(Doubt::Unhealthy(report.health.clone()));
-        }
-        Ok(())
-    }
-}
+/// Reports in a row that say that letters are lost before connections that need them are given up:
+/// agents are restarted before front-ends when the key is changed.
+const LOST_AFTER: u32 = 5;
+/// A host whose uptime is less than it was by more than this began anew.
+const UPTIME_SLACK_S: f64 = 1.0;
 
 /// What is known of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +25,7 @@ pub(super) enum Standing {
     Unchecked,
     /// Its agent has confirmed that it takes connections over, and nothing since.
     Confirmed,
-    /// It gets none.
+    /// It gets none, or for [`Doubt::OtherAddress`] none of that address.
     Doubted(Doubt),
 }
 
@@ -155,12 +48,77 @@ pub(super) struct Identity {
     pub(super) agent: Option<String>,
 }
 
+/// A server, and what is known of it.
+#[derive(Clone, Debug)]
+struct Record {
+    identity: Identity,
+    standing: Standing,
+    /// The addresses whose connections it takes over, by its agent's last word.
+    vips: Vec<SocketAddr>,
+    uptime_s: Option<f64>,
+    /// Whether it was down since its agent last answered.
+    gone: bool,
+    /// Reports in a row with something against it.
+    bad: u32,
+    /// Reports in a row by which letters are lost.
+    deaf: u32,
+}
+
+impl Record {
+    fn new(identity: Identity) -> Self {
+        let standing = match identity.agent {
+            Some(_) => Standing::Doubted(Doubt::Silent(None)),
+            None => Standing::Unchecked,
+        };
+        let (vips, uptime_s) = (Vec::new(), None);
+        Self { identity, standing, vips, uptime_s, gone: false, bad: 0, deaf: 0 }
+    }
+
+    /// Whether it is handed connections of the addresses that it takes over.
+    fn believed(&self) -> bool {
+        matches!(self.standing, Standing::Confirmed | Standing::Doubted(Doubt::OtherAddress(_)))
+    }
+
+    fn takes(&self, vip: SocketAddr) -> bool {
+        let confirmed = self.believed() && !self.gone && self.vips.contains(&vip);
+        self.standing == Standing::Unchecked || confirmed
+    }
+
+    /// Whether its host began anew since it was last heard of.
+    fn began_anew(&mut self, uptime_s: Option<f64>) -> bool {
+        let Some(now_s) = uptime_s else { return false };
+        let before_s = self.uptime_s.replace(now_s);
+        before_s.is_some_and(|before_s| now_s + UPTIME_SLACK_S < before_s)
+    }
+
+    /// What a report makes of its standing; `None`: it stays.
+    fn weigh(&mut self, verdict: Result<(), Doubt>, anew: bool) -> Option<Standing> {
+        let deaf = verdict.as_ref().is_err_and(Doubt::is_deaf);
+        match verdict {
+            Ok(()) | Err(Doubt::OtherAddress(_)) => {
+                (self.bad, self.deaf) = (0, 0);
+                Some(verdict.map_or_else(Standing::Doubted, |()| Standing::Confirmed))
+            }
+            // It says nothing of the program that another may have left in the kernel.
+            Err(Doubt::NoProgram) if self.deaf > 0 && !anew => None,
+            Err(doubt) => {
+                self.deaf = if deaf { self.deaf.saturating_add(1) } else { 0 };
+                self.bad = self.bad.saturating_add(1);
+                let patient = self.believed() && !anew && self.bad < doubt.patience();
+                (!patient).then_some(Standing::Doubted(doubt))
+            }
+        }
+    }
+}
+
 /// The standing of each server.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
-    servers: Vec<Option<(Identity, Standing)>>,
-    /// Servers that get no connections: with none, nobody has to look.
-    doubted: usize,
+    servers: Vec<Option<Record>>,
+    /// The addresses whose connections are handed over.
+    vips: Vec<SocketAddr>,
+    /// Servers that do not get the connections of all of them: with none, nobody has to look.
+    limited: usize,
 }
 
 /// A standing that became another.
@@ -179,180 +137,147 @@ impl Turn {
 
     /// Whether answers that the kernel repeats have to be taken back.
     pub(super) fn ends_hand_overs(&self) -> bool {
-        !matches!(self.from, Standing::Doubted(_)) && matches!(self.to, Standing::Doubted(_))
+        let partly = matches!(self.from, Standing::Doubted(Doubt::OtherAddress(_)));
+        let had = partly || !matches!(self.from, Standing::Doubted(_));
+        had && matches!(self.to, Standing::Doubted(_))
     }
 }
 
 impl Trust {
+    /// Connections of these addresses are handed over. Whether a server that took all of them does
+    /// not any more: what the kernel repeats knows no addresses.
+    pub(super) fn expect(&mut self, vips: &[SocketAddr]) -> bool {
+        let before = self.limited;
+        self.vips = vips.to_vec();
+        self.count();
+        self.limited > before
+    }
+
     /// A server has joined, or is as it was.
     pub(super) fn place(&mut self, id: ServerId, identity: Identity) {
         if self.servers.len() <= id.index() {
             self.servers.resize(id.index() + 1, None);
         }
         let place = &mut self.servers[id.index()];
-        if place.as_ref().is_some_and(|(known, _)| *known == identity) {
+        if place.as_ref().is_some_and(|known| known.identity == identity) {
             return;
         }
-        let standing = match identity.agent {
-            Some(_) => Standing::Doubted(Doubt::Silent(None)),
-            None => Standing::Unchecked,
-        };
-        *place = Some((identity, standing));
+        *place = Some(Record::new(identity));
         self.count();
     }
 
-    /// Its agent has answered; what that changed. One that only reports says nothing of the program
-    /// that another may have left in the kernel.
-    pub(super) fn heard(&mut self, id: ServerId, verdict: Result<(), Doubt>) -> Option<Turn> {
-        let unheard = matches!(self.standing(id)?, Standing::Doubted(Doubt::Silent(_)));
-        if verdict == Err(Doubt::NoProgram) && !unheard {
-            return None;
-        }
-        self.set(id, verdict.map_or_else(Standing::Doubted, |()| Standing::Confirmed))
-    }
-
-    /// Its agent has not answered: that matters only to a server that was never confirmed.
-    pub(super) fn silent(&mut self, id: ServerId, why: &str) -> Option<Turn> {
-        match self.standing(id)? {
-            Standing::Doubted(Doubt::Silent(known)) if known.as_deref() != Some(why) => {
-                let first = known.is_none();
-                let turn = self.set(id, Standing::Doubted(Doubt::Silent(Some(why.to_owned()))));
-                turn.filter(|_| first)
+    /// Its agent has answered; what that changed.
+    pub(super) fn heard(
+        &mut self,
+        id: ServerId,
+        terms: &Terms,
+        report: &LoadReport,
+    ) -> Option<Turn> {
+        let vips = std::mem::take(&mut self.vips);
+        let known = self.record(id);
+        let to = known.and_then(|known| {
+            known.gone = false;
+            let verdict = terms.judge(report, &known.identity.name, &vips);
+            if let Some(theirs) = &report.takes_over {
+                known.vips.clone_from(&theirs.vips);
             }
-            _ => None,
-        }
+            let anew = known.began_anew(report.uptime_s);
+            known.weigh(verdict, anew)
+        });
+        self.vips = vips;
+        let turn = to.and_then(|to| self.set(id, to));
+        self.count();
+        turn
     }
 
-    fn set(&mut self, id: ServerId, to: Standing) -> Option<Turn> {
-        let (identity, standing) = self.servers.get_mut(id.index())?.as_mut()?;
-        if identity.agent.is_none() || *standing == to {
+    /// Its agent has not answered: that matters only to a server that was never confirmed, or was
+    /// down since.
+    pub(super) fn silent(&mut self, id: ServerId, why: &str) -> Option<Turn> {
+        let known = self.record(id)?;
+        let unheard = matches!(known.standing, Standing::Doubted(Doubt::Silent(_)));
+        let lost = known.believed() && known.gone;
+        if !unheard && !lost {
             return None;
         }
-        let server = identity.name.clone();
-        let from = std::mem::replace(standing, to.clone());
+        self.set(id, Standing::Doubted(Doubt::Silent(Some(why.to_owned()))))
+    }
+
+    /// The supervisor has it down: its host may begin anew. Said as long as it is.
+    pub(super) fn is_down(&mut self, id: ServerId) {
+        let Some(known) = self.record(id).filter(|known| !known.gone) else { return };
+        known.gone = true;
         self.count();
-        Some(Turn { server, from, to })
+    }
+
+    fn record(&mut self, id: ServerId) -> Option<&mut Record> {
+        let place = self.servers.get_mut(id.index())?.as_mut();
+        place.filter(|known| known.identity.agent.is_some())
+    }
+
+    /// One turn for each other kind of standing; what is said of the same may change.
+    fn set(&mut self, id: ServerId, to: Standing) -> Option<Turn> {
+        let known = self.record(id)?;
+        let from = std::mem::replace(&mut known.standing, to.clone());
+        let server = known.identity.name.clone();
+        self.count();
+        let kind = |one: &Standing| match one {
+            Standing::Doubted(doubt) => Some(doubt.name()),
+            _ => None,
+        };
+        let same = kind(&from) == kind(&to) && from != Standing::Doubted(Doubt::Silent(None));
+        (!same).then_some(Turn { server, from, to })
     }
 
     fn count(&mut self) {
-        let doubted = |one: &&(Identity, Standing)| matches!(one.1, Standing::Doubted(_));
-        self.doubted = self.servers.iter().flatten().filter(doubted).count();
+        let limited = |known: &&Record| !self.vips.iter().all(|vip| known.takes(*vip));
+        self.limited = self.servers.iter().flatten().filter(limited).count();
     }
 
     /// What is known of a server.
     pub(super) fn standing(&self, id: ServerId) -> Option<&Standing> {
-        self.servers.get(id.index())?.as_ref().map(|(_, standing)| standing)
+        self.known(id).map(|known| &known.standing)
     }
 
-    /// Whether a server may be handed connections.
-    pub(super) fn takes(&self, id: ServerId) -> bool {
-        !matches!(self.standing(id), Some(Standing::Doubted(_)))
+    fn known(&self, id: ServerId) -> Option<&Record> {
+        self.servers.get(id.index())?.as_ref()
+    }
+
+    /// Whether a server may be handed the connections of an address.
+    pub(super) fn takes(&self, id: ServerId, vip: SocketAddr) -> bool {
+        self.known(id).is_none_or(|known| known.takes(vip))
+    }
+
+    /// Whether a server may be handed all connections: what the kernel repeats, it repeats for
+    /// every address.
+    pub(super) fn takes_all(&self, id: ServerId) -> bool {
+        self.vips.iter().all(|vip| self.takes(id, *vip))
     }
 
     /// Whether all may.
     pub(super) fn all_take(&self) -> bool {
-        self.doubted == 0
+        self.limited == 0
+    }
+
+    /// Whether all that was last said of a server is good.
+    pub(super) fn is_content(&self, id: ServerId) -> bool {
+        let well = |known: &Record| {
+            let doubted = matches!(known.standing, Standing::Doubted(_));
+            !doubted && !known.gone && known.bad == 0
+        };
+        self.known(id).is_none_or(well)
     }
 
     /// Whether what is sent to a server in an envelope is lost.
     pub(super) fn is_deaf(&self, id: ServerId) -> bool {
         matches!(self.standing(id), Some(Standing::Doubted(doubt)) if doubt.is_deaf())
     }
+
+    /// Whether that is so for good, as far as can be told: connections there that need envelopes
+    /// are given up.
+    pub(super) fn is_lost(&self, id: ServerId) -> bool {
+        self.is_deaf(id) && self.known(id).is_some_and(|known| known.deaf >= LOST_AFTER)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use agent::TakesOver;
-
-    fn vip() -> SocketAddr {
-        SocketAddr::from(([10, 0, 0, 100], 80))
-    }
-
-    fn terms() -> Terms {
-        Terms { key_check: "k".to_owned(), envelope: 1, port: 7117 }
-    }
-
-    fn well() -> LoadReport {
-        let takes_over = TakesOver {
-            key_check: "k".to_owned(),
-            envelope: 1,
-            port: 7117,
-            vips: vec![vip()],
-            attached: true,
-            ..TakesOver::default()
-        };
-        LoadReport { takes_over: Some(takes_over), healthy: true, ..LoadReport::default() }
-    }
-
-    fn but(change: impl FnOnce(&mut TakesOver)) -> LoadReport {
-        let mut report = well();
-        change(report.takes_over.as_mut().unwrap());
-        report
-    }
-
-    #[test]
-    fn each_difference_that_would_lose_a_hand_over_is_a_doubt_with_its_remedy() {
-        let judge = |report: &LoadReport| terms().judge(report, &[vip()]);
-        assert_eq!(judge(&well()), Ok(()));
-        let harmless = agent::Fault { check: "rp-filter".to_owned(), ..agent::Fault::default() };
-        let fault = agent::Fault { stops: true, ..harmless.clone() };
-        let with = |fault: agent::Fault| LoadReport { faults: vec![fault], ..well() };
-        assert_eq!(judge(&with(harmless)), Ok(()), "it works");
-        for (report, name, word) in [
-            (LoadReport { takes_over: None, ..well() }, "no-program", "--report-only"),
-            (but(|one| one.key_check.clear()), "other-key", "same key"),
-            (but(|one| one.envelope = 2), "other-envelope", "version 2"),
-            (but(|one| one.port = 9), "other-port", "port 9"),
-            (but(|one| one.attached = false), "detached", "start its agent again"),
-            (but(|one| one.vips.clear()), "other-address", "10.0.0.100:80"),
-            (LoadReport { healthy: false, ..well() }, "unhealthy", "accept"),
-            (with(fault), "fault", "rp-filter"),
-        ] {
-            let doubt = judge(&report).unwrap_err();
-            assert_eq!(doubt.name(), name);
-            assert!(doubt.sentence().contains(word), "{}", doubt.sentence());
-        }
-    }
-
-    #[test]
-    fn a_server_is_confirmed_by_its_agent_and_doubted_by_nothing_but_a_report() {
-        let mut trust = Trust::default();
-        let agent = Some("h:1".to_owned());
-        let identity = Identity { name: "a".to_owned(), address: vip(), agent };
-        let id = ServerId(1);
-        assert!(trust.takes(id) && trust.all_take(), "of nobody nothing is held against him");
-        trust.place(id, identity.clone());
-        assert!(!trust.takes(id) && !trust.all_take());
-        let turn = trust.silent(id, "refused").unwrap();
-        assert_eq!((turn.was(), turn.to.name()), (None, "doubted"));
-        assert_eq!(trust.silent(id, "timed out"), None, "it is said once");
-        let turn = trust.heard(id, Ok(())).unwrap();
-        assert_eq!((turn.server.as_str(), turn.to.name()), ("a", "confirmed"));
-        assert!(!turn.ends_hand_overs());
-        assert_eq!(trust.heard(id, Ok(())), None);
-        assert_eq!(trust.silent(id, "gone"), None, "its program is pinned");
-        trust.place(id, identity.clone());
-        assert!(trust.takes(id) && trust.all_take(), "a reload changes nothing");
-        assert!(trust.heard(id, Err(Doubt::OtherKey)).unwrap().ends_hand_overs());
-        assert!(trust.is_deaf(id) && !trust.takes(id));
-        assert!(!trust.heard(id, Err(Doubt::OtherPort(9))).unwrap().ends_hand_overs());
-        assert_eq!(trust.heard(id, Err(Doubt::NoProgram)), None);
-        trust.heard(id, Ok(()));
-        assert_eq!(trust.heard(id, Err(Doubt::NoProgram)), None, "what is pinned goes on");
-        let moved = Identity { address: SocketAddr::from(([10, 0, 0, 2], 80)), ..identity };
-        trust.place(id, moved);
-        assert!(!trust.takes(id), "another host has to say so itself");
-        assert_eq!(trust.heard(id, Err(Doubt::NoProgram)).unwrap().to.name(), "doubted");
-    }
-
-    #[test]
-    fn a_server_without_an_agent_is_believed_as_ever() {
-        let mut trust = Trust::default();
-        let identity = Identity { name: "a".to_owned(), address: vip(), agent: None };
-        trust.place(ServerId(0), identity);
-        assert!(trust.takes(ServerId(0)) && trust.all_take());
-        assert_eq!(trust.heard(ServerId(0), Err(Doubt::OtherKey)), None);
-        assert_eq!(trust.standing(ServerId(0)), Some(&Standing::Unchecked));
-    }
-}
+mod tests;

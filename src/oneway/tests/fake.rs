@@ -318,8 +318,17 @@ impl Fabric for Fake {
         Swept { seen, idle, round: true, in_use, ..Swept::default() }
     }
 
+    /// As the programs: a segment of the connection is seen again, and ends it where the row is
+    /// down; where it is not, it is one more segment.
     fn reset(&self, slot: Slot, budget: usize) -> usize {
-        let count = self.state().take(|_, flow| flow.holder == slot, budget);
+        let now = self.clock.now();
+        let mut state = self.state();
+        let nudged = state.flows.values_mut().filter(|flow| flow.holder == slot).take(budget);
+        let count = nudged.map(|flow| flow.seen = now).count();
+        if state.rows.get(&slot).is_some_and(|row| row.state == RowState::Down) {
+            state.take(|_, flow| flow.holder == slot, budget);
+        }
+        drop(state);
         self.changed.notify_all();
         count
     }

@@ -1,14 +1,17 @@
 //! Who gets connections handed over depends on what servers' agents say; who serves does not.
 
+use super::fake::Now;
 use super::site::{Site, VIP, client, config, get};
 use crate::gather::Ear;
-use crate::oneway::fabric::{Fabric, Slot, Verdict};
+use crate::oneway::fabric::{Fabric, RowState, Slot, Verdict};
 use crate::oneway::reason::Local;
 use agent::LoadReport;
 use distributor::Scribe;
-use policy::{Request, ServerId};
+use policy::{Request, ServerId, State};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn other_key(report: &mut LoadReport) {
     "another".clone_into(&mut report.takes_over.as_mut().unwrap().key_check);
@@ -106,9 +109,75 @@ fn who_cannot_hear_keeps_what_it_has_or_is_rid_of_it() {
         let holder = site.send(client(0), &get("/a")).0.unwrap();
         site.report(usize::from(holder.0), other_key);
         assert_eq!(site.send(client(0), &get("/b")).0, Some(holder), "it would not let go");
-        site.oneway.keeper().turn();
+        let keeper = site.oneway.keeper();
+        keeper.turn();
+        assert_eq!(site.holder(client(0)), Some(holder), "the front-end's key may be next");
+        (0..4).for_each(|_| site.report(usize::from(holder.0), other_key));
+        assert!(!keeper.turn(), "there is no more to do");
         assert_eq!(site.holder(client(0)).is_some(), stays, "{delivery}");
+        assert_eq!(site.fake.book(holder).open, u64::from(stays));
+        let reset = site.oneway.view().swept["reset"];
+        keeper.turn();
+        assert_eq!((reset, site.oneway.view().swept["reset"]), (u64::from(!stays), reset));
+        site.report(usize::from(holder.0), |_| {});
+        let state = site.fake.state().rows[&holder].state;
+        assert_eq!(state, RowState::Up, "it gets connections again, at once");
     }
+}
+
+#[test]
+fn what_is_said_of_a_host_does_not_touch_connections_that_were_left_at_another() {
+    let config = config(1, "multi-handoff", "");
+    let site = Site::new(&config);
+    let holder = site.send(client(0), &get("/a")).0.unwrap();
+    site.oneway.place(ServerId(0), &config.servers[0], SocketAddr::from(([10, 0, 0, 9], 80)));
+    (0..9).for_each(|_| site.report(0, other_key));
+    site.oneway.keeper().turn();
+    assert_eq!(site.holder(client(0)), Some(holder));
+    assert_eq!(site.fake.state().rows[&holder].state, RowState::Draining);
+    assert_eq!(site.send(client(0), &get("/b")).0, None, "and it hears that it is to let go");
+}
+
+#[test]
+fn an_address_that_a_server_does_not_take_over_is_relayed_and_the_others_are_handed_over() {
+    let site = Site::new(&config(1, "handoff", ""));
+    let slot = site.send(client(0), &get("/a")).0;
+    assert_eq!(site.send(client(1), &get("/a")), (slot, false), "the kernel repeats it");
+    let fresh = SocketAddr::from(([10, 0, 0, 101], 80));
+    let more = format!("[listen.more]\naddress = \"{fresh}\"\ndelivery = \"handoff\"\n");
+    let wider = config(1, "handoff", &more);
+    site.oneway.expect(&wider);
+    site.oneway.apply(&wider).unwrap();
+    let send = |who: u16, vip| {
+        let now = site.fake.arrive(client(who), vip, &get("/a"));
+        assert_eq!(now, Now::Asked, "what the kernel repeats it repeats for every address");
+        let held = site.fake.question(Duration::ZERO).unwrap().unwrap();
+        site.asking().settle(&held, &mut Scribe::new(&site.shared.journal));
+        site.fake.state().flows.get(&(client(who), vip)).map(|flow| flow.holder)
+    };
+    assert_eq!([send(2, fresh), send(3, VIP), send(4, VIP)], [None, slot, slot]);
+    site.report(0, |_| {});
+    let view = site.oneway.view();
+    assert_eq!(view.servers[0].doubt.as_ref().unwrap().reason, "other-address");
+    assert_eq!([send(5, fresh), send(6, VIP)], [None, slot]);
+    site.report(0, |report| report.takes_over.as_mut().unwrap().vips.push(fresh));
+    assert_eq!([send(7, fresh)], [slot]);
+    assert_eq!(site.fake.arrive(client(8), fresh, &get("/a")), Now::Handed(slot.unwrap()));
+}
+
+#[test]
+fn a_server_that_was_down_is_handed_nothing_before_its_agent_answers_again() {
+    let site = Site::new(&config(1, "handoff", ""));
+    site.set_state(0, State::Down);
+    site.oneway.keeper().turn();
+    site.set_state(0, State::Up);
+    site.oneway.keeper().turn();
+    assert_eq!(site.send(client(0), &get("/a")), (None, true), "its host may have begun anew");
+    site.oneway.silent(ServerId(0), "no agent listens there");
+    assert_eq!(site.oneway.view().servers[0].doubt.as_ref().unwrap().reason, "silent");
+    assert_eq!(site.send(client(1), &get("/a")), (None, true));
+    site.report(0, |_| {});
+    assert_eq!(site.send(client(2), &get("/a")).0, Some(Slot(0)));
 }
 
 #[test]
@@ -126,8 +195,8 @@ fn each_change_is_one_event_with_its_remedy() {
     let [line] = &more(other_key)[..] else { panic!("{:?}", events.lock()) };
     assert!(line.starts_with("server b: confirmed -> doubted: connections are relayed"), "{line}");
     assert!(line.contains("give both the same key"), "{line}");
-    let [line] = &more(|report| report.healthy = false)[..] else { panic!() };
-    assert!(line.contains("does not accept"), "{line}");
+    let [line] = &more(|report| report.server = "a".to_owned())[..] else { panic!() };
+    assert!(line.contains("speaks for server a"), "{line}");
     let [line] = &more(|_| {})[..] else { panic!() };
     assert_eq!(
         line,
@@ -140,7 +209,7 @@ fn a_question_in_flight_is_answered_by_what_is_known_when_it_is_answered() {
     let site = Site::new(&config(1, "handoff", ""));
     site.fake.arrive(client(0), VIP, &get("/a"));
     let held = site.fake.question(std::time::Duration::ZERO).unwrap().unwrap();
-    site.report(0, |report| report.healthy = false);
+    site.report(0, other_key);
     site.asking().settle(&held, &mut Scribe::new(&site.shared.journal));
     assert_eq!(site.fake.state().relayed, [client(0)]);
     assert_eq!(Local::Unconfirmed.name(), "unconfirmed");
