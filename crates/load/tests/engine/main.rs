@@ -112,8 +112,15 @@ struct Gate(Mutex<(bool, usize)>, Condvar);
 
 impl Gate {
     pub fn pass(&self) {
+        self.pass_together(usize::MAX);
+    }
+
+    /// Like [`Gate::pass`]; opens the gate if so many have come by then.
+    pub fn pass_together(&self, count: usize) {
+        // Counted and judged under one lock: of two that come at once one is the last.
         let mut state = self.0.lock().expect("nobody panics with it");
         state.1 += 1;
+        state.0 |= state.1 >= count;
         self.1.notify_all();
         let (state, waited) = self
             .1

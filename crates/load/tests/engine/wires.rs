@@ -13,10 +13,7 @@ fn a_page_is_its_html_and_then_its_objects_on_parallel_connections() {
             html.store(true, Ordering::SeqCst);
         } else {
             assert!(html.load(Ordering::SeqCst), "the HTML names the objects");
-            if doors.waiting() == 5 {
-                doors.open();
-            }
-            doors.pass();
+            doors.pass_together(6);
         }
         Answer::Send(whole("hello"))
     });
