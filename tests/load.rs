@@ -226,6 +226,36 @@ fn wrong_server() -> String {
     format!("http://{address}")
 }
 
+/// Answers every request with this, and closes.
+fn server_of(reply: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            // It goes on with the next client, whatever this one does.
+            let _gone = stream.read(&mut head).and_then(|_| stream.write_all(reply.as_bytes()));
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn what_is_compared_must_be_there_at_all() {
+    let cases = [
+        ("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", "by status"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "by size"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "by short-body"),
+    ];
+    for (reply, part) in cases {
+        let url = format!("{}/static/bytes/10/a", server_of(reply));
+        let args = [&url, "--clients", "1", "--duration", "200ms", "--warm-up", "0s", "-q"];
+        let (wrote, _) = ends(&[&args[..], &["--verify"]].concat(), 1);
+        assert!(wrote.contains(part), "{part}: {wrote}");
+    }
+}
+
 #[test]
 fn a_server_with_other_bytes_is_caught() {
     let url = format!("{}/static/bytes/10/a", wrong_server());

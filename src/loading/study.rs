@@ -1,7 +1,7 @@
 //! What one or several runs found, as figures with their confidence.
 
 use super::plan::{Asked, Job};
-use load::{Outcome, Timing};
+use load::{Cause, Outcome, Timing};
 use policy::Class;
 use sim::stats::Estimate;
 
@@ -62,14 +62,19 @@ impl Study {
     /// Why figures say more of the client than of what it asked, if they do. Of a server that
     /// answers nothing, nothing is said.
     pub fn bottleneck(&self) -> Option<String> {
-        let answered = self.outcomes.iter().filter(|outcome| outcome.answered() > 0);
+        let own = |outcome: &&Outcome| outcome.failed[Cause::Client.index()] > 0;
+        let answered =
+            self.outcomes.iter().filter(|outcome| outcome.answered() > 0 || own(outcome));
         let mut whys = answered.filter_map(Outcome::bottleneck);
         whys.next()
     }
 
-    /// Whether bodies were compared and one was wrong.
+    /// Whether bodies were compared and one was wrong, too short, too long, or another answer.
     pub fn wrong_content(&self) -> bool {
-        self.job.verify && self.whole.failed[load::Cause::Content.index()] > 0
+        let wrong = |cause: Cause| self.whole.failed[cause.index()] > 0;
+        let causes =
+            [Cause::Content, Cause::Size, Cause::ShortBody, Cause::LongBody, Cause::Status];
+        self.job.verify && causes.into_iter().any(wrong)
     }
 
     /// The table of latencies: requests, pages and sessions, then each class where there are

@@ -26,6 +26,8 @@ macro_rules! causes {
 causes! {
     /// No connection could be opened.
     Connect = "connect",
+    /// The client's own system had no descriptor, port or memory for a connection.
+    Client = "client",
     /// The connection broke, or was closed before the reply began, though it was new.
     Reset = "reset",
     /// Nothing came for longer than [`crate::Options::timeout`].

@@ -29,7 +29,7 @@ mod watch;
 pub use engine::{RunError, arrivals_seed, run};
 pub use failure::{Cause, EXAMPLES_MAX, Failure};
 pub use options::{Content, Options};
-pub use outcome::{ClassOutcome, Outcome, Pace, Slice, Timing};
+pub use outcome::{ClassOutcome, Outcome, Pace, Slice, Timing, Unanswered};
 pub use path::{files, path};
 pub use replay::replay;
 pub use report::Report;

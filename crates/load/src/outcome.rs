@@ -13,10 +13,15 @@ use std::time::Duration;
 /// Tene); those from the sending on are what a client sees that measures replies alone.
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// From when it was due to its last byte.
+    /// From when it was due to its last byte. Of what was [cut off](Timing::cut_off) or failed by
+    /// time-out, until then: it would have taken at least so long.
     pub due_us: Histogram<u64>,
-    /// From when its first byte was sent to its last byte.
+    /// From when its first byte was sent to its last byte; nothing of what did not end.
     pub sent_us: Histogram<u64>,
+    /// How many came to their end.
+    pub done: u64,
+    /// How many were due and not settled when the time was over.
+    pub cut_off: u64,
 }
 
 /// What belongs to one class.
@@ -55,8 +60,21 @@ pub struct Slice {
     pub failed: u64,
     /// Sessions under way at its end.
     pub under_way: u64,
+    /// Requests that were due and not settled when the run ended: of its last slice.
+    pub cut_off: u64,
+    /// How long it is, in seconds: the last one may be cut short.
+    pub length_s: f64,
     /// The time of pages that 50, 90 and 99 per cent did not exceed, in microseconds; 0 of none.
     pub pages_us: [u64; 3],
+}
+
+/// The request that had waited longest when the time was over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Since when it was due, in microseconds.
+    pub waited_us: u64,
+    /// Site and URL.
+    pub target: String,
 }
 
 /// Whether the client itself kept up.
@@ -74,8 +92,8 @@ pub struct Pace {
 
 /// What a run found, without the warm-up.
 ///
-/// What ended within the measured time is in it, whenever it was due; what had not ended then is
-/// [`Outcome::cut_off`]: whoever reads latencies of a server that cannot keep up looks there too.
+/// What ended within the measured time is in it, whenever it was due. What was due and had not ended
+/// is [`Outcome::cut_off`], and among the times from due on with how long it had waited.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How long was measured.
@@ -113,6 +131,8 @@ pub struct Outcome {
     pub pace: Pace,
     /// Requests that were due and had neither been answered nor failed at the end.
     pub cut_off: u64,
+    /// The one of them that had waited longest.
+    pub unanswered: Option<Unanswered>,
     /// Whether it was stopped before its end.
     pub stopped: bool,
 }
@@ -141,21 +161,42 @@ pub(crate) fn add(sum: &mut Histogram<u64>, other: &Histogram<u64>) {
 
 impl Default for Timing {
     fn default() -> Self {
-        Self { due_us: histogram(), sent_us: histogram() }
+        Self { due_us: histogram(), sent_us: histogram(), done: 0, cut_off: 0 }
     }
 }
 
+/// A span in microseconds, which is never none.
+fn us(from_ns: u64, end_ns: u64) -> u64 {
+    (end_ns.saturating_sub(from_ns) / 1000).max(1)
+}
+
 impl Timing {
-    /// Adds what ended at `end_ns`.
+    /// Adds what ended at `end_ns`. `sent_ns` is 0 of that of which nothing could be sent.
     pub(crate) fn record(&mut self, due_ns: u64, sent_ns: u64, end_ns: u64) {
-        let us = |from_ns: u64| (end_ns.saturating_sub(from_ns) / 1000).max(1);
-        self.due_us.record(us(due_ns)).expect("it grows as far as it has to");
-        self.sent_us.record(us(sent_ns)).expect("it grows as far as it has to");
+        self.at_least(due_ns, end_ns);
+        if sent_ns > 0 {
+            let us = us(sent_ns, end_ns);
+            self.sent_us.record(us).expect("it grows as far as it has to");
+        }
+        self.done += 1;
+    }
+
+    /// Adds what was due and will not end: it had waited so long at `end_ns`.
+    pub(crate) fn at_least(&mut self, due_ns: u64, end_ns: u64) {
+        self.due_us.record(us(due_ns, end_ns)).expect("it grows as far as it has to");
+    }
+
+    /// Adds what was due and had not ended when the time was over.
+    pub(crate) fn cut_off(&mut self, due_ns: u64, end_ns: u64) {
+        self.at_least(due_ns, end_ns);
+        self.cut_off += 1;
     }
 
     fn add(&mut self, other: &Self) {
         add(&mut self.due_us, &other.due_us);
         add(&mut self.sent_us, &other.sent_us);
+        self.done += other.done;
+        self.cut_off += other.cut_off;
     }
 }
 
@@ -201,6 +242,7 @@ impl Default for Outcome {
             slices: Vec::new(),
             pace: Pace::default(),
             cut_off: 0,
+            unanswered: None,
             stopped: false,
         }
     }
@@ -209,7 +251,7 @@ impl Default for Outcome {
 impl Outcome {
     /// Adds another run of the same scenario, as if it had come after this one.
     pub fn merge(&mut self, other: &Self) {
-        let requests = (self.requests.due_us.len(), other.requests.due_us.len());
+        let requests = (self.answered(), other.answered());
         let us = self.pace.cpu_request_us * requests.0 as f64
             + other.pace.cpu_request_us * requests.1 as f64;
         self.add(other);
@@ -246,13 +288,17 @@ impl Outcome {
         self.hits += other.hits;
         self.misses += other.misses;
         self.cut_off += other.cut_off;
+        let waited_us = |one: &Option<Unanswered>| one.as_ref().map(|one| one.waited_us);
+        if waited_us(&other.unanswered) > waited_us(&self.unanswered) {
+            self.unanswered.clone_from(&other.unanswered);
+        }
         add(&mut self.pace.late_us, &other.pace.late_us);
         self.pace.turned_away += other.pace.turned_away;
     }
 
     /// Requests answered as they should be.
     pub fn answered(&self) -> u64 {
-        self.requests.due_us.len()
+        self.requests.done
     }
 
     /// Failed requests, whatever the cause.
@@ -267,7 +313,7 @@ impl Outcome {
 
     /// Complete pages a second.
     pub fn pages_s(&self) -> f64 {
-        self.rate_s(self.pages.due_us.len())
+        self.rate_s(self.pages.done)
     }
 
     /// Connections opened a second.
@@ -299,6 +345,13 @@ impl Outcome {
                 "{} of {} users were turned away because too many were there: raise the limit of \
                  sessions, or let fewer come",
                 pace.turned_away, self.arrived
+            ));
+        }
+        let own = self.failed[Cause::Client.index()];
+        if own > 0 {
+            return Some(format!(
+                "{own} requests failed because this system had no descriptor, port or memory left \
+                 for their connections: let fewer users come, or raise what the failures name"
             ));
         }
         if pace.cpu > CPU_MAX {

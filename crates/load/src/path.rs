@@ -27,7 +27,38 @@ pub(crate) fn write(object: &Object, out: &mut impl fmt::Write) -> fmt::Result {
     }
 }
 
+/// The bytes that such a path says its body has, if it does.
+pub(crate) fn bytes(path: &str) -> Option<u64> {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let asked = query.split('&').find_map(|part| part.strip_prefix("size="));
+    let named = || {
+        let mut parts = path.split('/').skip_while(|part| *part != "bytes");
+        parts.nth(1)
+    };
+    asked.or_else(named)?.parse().ok()
+}
+
 /// Every file of the visits' site: path, bytes, class.
 pub fn files(visits: &Visits) -> impl Iterator<Item = (String, u64, Class)> {
     visits.files().map(|file| (path(&file), file.bytes, file.class))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_says_how_long_its_body_is() {
+        let table = [
+            ("/static/bytes/5234/17", Some(5234)),
+            ("/bytes/8", Some(8)),
+            ("/cpu/program-17?a=1&size=44", Some(44)),
+            ("/bytes/", None),
+            ("/bytes/many/x", None),
+            ("/index.html", None),
+        ];
+        for (path, wanted) in table {
+            assert_eq!(bytes(path), wanted, "{path}");
+        }
+    }
 }

@@ -77,14 +77,16 @@ pub enum Users {
 pub enum Arrivals {
     /// Independent gaps, such as exponential ones (Poisson) or Weibull's, in seconds.
     Gaps(Draw),
-    /// A rate that changes steadily from one to another within the time of warm-up and run.
+    /// A rate that changes steadily from one to another within the measured time; the first one
+    /// holds in the warm-up.
     Ramp {
         /// At the beginning.
         from_s: f64,
         /// At the end.
         to_s: f64,
     },
-    /// One rate after another, each for its time, arrivals independent; the last one stays.
+    /// One rate after another, each for its time, arrivals independent; the first one holds in
+    /// the warm-up too, the last one stays.
     Steps(Vec<(f64, Duration)>),
     /// The times at which the trace's sessions began, divided by its speed.
     Logged,

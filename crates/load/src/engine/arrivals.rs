@@ -1,6 +1,6 @@
 //! When sessions arrive: numbers from a seed, no clock.
 
-use crate::{Arrivals, RunError, Site};
+use crate::{Arrivals, RunError, Scenario, Site};
 use policy::{Dice, TargetId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,32 +31,30 @@ pub(crate) struct Times {
 #[derive(Clone, Debug)]
 enum Kind {
     Gaps(Draw),
-    /// Rates at the beginning and at the end, and when that is, in seconds.
-    Ramp(f64, f64, f64),
+    /// Rates at the beginning and at the end, how long the first one holds before, and how long it
+    /// changes, in seconds.
+    Ramp(f64, f64, f64, f64),
     /// Rates a second, and until when each holds, in seconds.
     Steps(Vec<(f64, f64)>),
     Logged(Arc<Plan>, f64),
 }
 
 impl Times {
-    /// Of a run of `total` with warm-up.
-    pub(crate) fn new(
-        arrivals: &Arrivals,
-        site: &Site,
-        total: Duration,
-        seed: u64,
-    ) -> Result<Self, RunError> {
+    /// Of a run of the scenario. In its warm-up the first rate holds, so that what is measured is
+    /// the whole of a ramp or of steps.
+    pub(crate) fn new(arrivals: &Arrivals, scenario: &Scenario) -> Result<Self, RunError> {
+        let warm_up_s = scenario.warm_up.as_secs_f64();
         let rate = |rate_s: f64| rate_s >= 0.0 && rate_s.is_finite();
         let kind = match arrivals {
             // A mean that is infinite is none; gaps that are never above zero would be.
             Arrivals::Gaps(draw) if draw.mean().is_none_or(|mean| mean > 0.0) => Kind::Gaps(*draw),
             &Arrivals::Ramp { from_s, to_s } if rate(from_s) && rate(to_s) => {
-                Kind::Ramp(from_s, to_s, total.as_secs_f64())
+                Kind::Ramp(from_s, to_s, warm_up_s, scenario.duration.as_secs_f64())
             }
             Arrivals::Steps(steps)
                 if !steps.is_empty() && steps.iter().all(|&(rate_s, _)| rate(rate_s)) =>
             {
-                let mut until_s = 0.0;
+                let mut until_s = warm_up_s;
                 let mut step = |&(rate_s, lasts): &(f64, Duration)| {
                     until_s += lasts.as_secs_f64();
                     (rate_s, until_s)
@@ -65,7 +63,7 @@ impl Times {
                 steps.last_mut().expect("there is a step").1 = f64::INFINITY;
                 Kind::Steps(steps)
             }
-            Arrivals::Logged => match site {
+            Arrivals::Logged => match &scenario.site {
                 Site::Trace(plan, speed) => {
                     Kind::Logged(Arc::clone(plan), speed.unwrap_or(1.0).max(1e-6))
                 }
@@ -73,7 +71,7 @@ impl Times {
             },
             _ => return Err(RunError::Arrivals),
         };
-        let dice = Dice::new(arrivals_seed(seed));
+        let dice = Dice::new(arrivals_seed(scenario.seed));
         Ok(Self { kind, dice, at_s: 0.0, number: 0 })
     }
 }
@@ -84,8 +82,15 @@ impl Iterator for Times {
     fn next(&mut self) -> Option<u64> {
         let at_s = match &self.kind {
             Kind::Gaps(draw) => self.at_s + draw.sample(&mut self.dice).max(0.0),
-            Kind::Ramp(from_s, to_s, length_s) => {
-                ramp(self.at_s, *from_s, *to_s, *length_s, UNIT.sample(&mut self.dice))?
+            &Kind::Ramp(from_s, to_s, hold_s, length_s) => {
+                let work = UNIT.sample(&mut self.dice);
+                let room = from_s * (hold_s - self.at_s).max(0.0);
+                if work < room {
+                    self.at_s + work / from_s
+                } else {
+                    let at_s = (self.at_s - hold_s).max(0.0);
+                    hold_s + ramp(at_s, from_s, to_s, length_s, work - room)?
+                }
             }
             Kind::Steps(list) => steps(self.at_s, list, UNIT.sample(&mut self.dice))?,
             Kind::Logged(plan, speed) => {
@@ -148,9 +153,16 @@ mod tests {
 
     const TOTAL: Duration = Duration::from_secs(1000);
 
+    fn run(warm_up: Duration, seed: u64, site: Site) -> Scenario {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        let base = Scenario::new(address, site, crate::Users::Closed(1));
+        Scenario { warm_up, duration: TOTAL, seed, ..base }
+    }
+
     fn times(arrivals: &Arrivals, seed: u64) -> Vec<f64> {
         let one = One { host: "a".into(), path: "/".into(), requests: 1, class: Class::STATIC };
-        let times = Times::new(arrivals, &Site::One(one), TOTAL, seed).expect("they can be drawn");
+        let scenario = run(Duration::ZERO, seed, Site::One(one));
+        let times = Times::new(arrivals, &scenario).expect("they can be drawn");
         let seconds = times.map(|at_ns| at_ns as f64 / 1e9);
         seconds.take_while(|&at_s| at_s < TOTAL.as_secs_f64()).collect()
     }
@@ -209,6 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn the_first_rate_holds_through_the_warm_up() {
+        let warm_up = Duration::from_secs(100);
+        let second = Duration::from_secs(1);
+        let steps = Arrivals::Steps(vec![(20.0, 100 * second), (80.0, second)]);
+        let ramp = Arrivals::Ramp { from_s: 20.0, to_s: 80.0 };
+        // At the end of the warm-up all of the profile is still to come.
+        for (arrivals, last) in [(steps, 8000.0), (ramp, 7700.0)] {
+            let one = One { host: "a".into(), path: "/".into(), requests: 1, class: Class::STATIC };
+            let times = Times::new(&arrivals, &run(warm_up, 5, Site::One(one))).unwrap();
+            let times: Vec<f64> =
+                times.map(|at_ns| at_ns as f64 / 1e9).take_while(|&at_s| at_s < 1100.0).collect();
+            assert!(close(between(&times, 0.0, 100.0), 2000.0, 10.0), "{arrivals:?}");
+            assert!(close(between(&times, 100.0, 200.0), 2200.0, 15.0), "{arrivals:?}");
+            assert!(close(between(&times, 1000.0, 1100.0), last, 8.0), "{arrivals:?}");
+        }
+    }
+
+    #[test]
     fn the_seed_decides() {
         let poisson = Arrivals::Gaps(Draw::Exponential(Exponential { mean: 0.1 }));
         assert_eq!(times(&poisson, 1), times(&poisson, 1));
@@ -225,7 +255,10 @@ mod tests {
             Arrivals::Steps(Vec::new()),
             Arrivals::Logged,
         ] {
-            assert!(Times::new(&arrivals, &site, TOTAL, 1).is_err(), "{arrivals:?}");
+            assert!(
+                Times::new(&arrivals, &run(Duration::ZERO, 1, site.clone())).is_err(),
+                "{arrivals:?}"
+            );
         }
     }
 }

@@ -172,7 +172,8 @@ pub(crate) fn refused(error: Errno) -> Fault {
         Errno::NOBUFS | Errno::NOMEM => "; the system has no memory for sockets",
         _ => "",
     };
-    Fault::new(Cause::Connect, format!("{text}{hint}"))
+    let cause = if hint.is_empty() { Cause::Connect } else { Cause::Client };
+    Fault::new(cause, format!("{text}{hint}"))
 }
 
 #[cfg(test)]
@@ -187,9 +188,10 @@ mod tests {
             (Errno::NFILE, "fs.file-max"),
         ] {
             let fault = refused(error);
-            assert_eq!(fault.cause, Cause::Connect);
+            assert_eq!(fault.cause, Cause::Client, "the server had no part in it");
             assert!(fault.detail.contains(word), "{}", fault.detail);
         }
-        assert!(!refused(Errno::CONNREFUSED).detail.contains(';'));
+        let fault = refused(Errno::CONNREFUSED);
+        assert!(fault.cause == Cause::Connect && !fault.detail.contains(';'));
     }
 }

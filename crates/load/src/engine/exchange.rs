@@ -12,10 +12,16 @@ use rustix::net::RecvFlags;
 /// Exchanges kept for later; more were under way at once only in a burst.
 const SPARE_MAX: usize = 1024;
 
+/// Reads of one connection before others have their turn: a large body on a fast network would
+/// otherwise keep everybody waiting, and their latency would be the client's own.
+const READS_MAX: usize = 8;
+
 /// What came of bytes.
 enum Took {
     /// The reply goes on.
     More,
+    /// It goes on, and there may be more to be read already.
+    Unread,
     /// The last reply is whole, or the server will send no more; whether the connection can be
     /// used again.
     Done(bool),
@@ -133,12 +139,17 @@ impl Worker<'_> {
     }
 
     /// Reads what has come. `gone`: the server sends no more after that.
-    fn receive(&mut self, key: Key, gone: bool) {
+    pub(super) fn receive(&mut self, key: Key, gone: bool) {
         let Some(conn) = self.conns.get_mut(key) else { return };
         let Some(mut exchange) = conn.exchange.take() else { return };
         let (user, mut scratch) = (conn.user, std::mem::take(&mut self.scratch));
+        let mut reads = 0;
         let took = loop {
             let Some(conn) = self.conns.get(key) else { break Took::More };
+            if reads == READS_MAX {
+                break Took::Unread;
+            }
+            reads += 1;
             let came = retry_on_intr(|| {
                 rustix::net::recv(&conn.socket, &mut scratch[..], RecvFlags::empty())
             });
@@ -164,6 +175,12 @@ impl Worker<'_> {
             Took::More => {
                 conn.exchange = Some(exchange);
                 self.heard(key);
+            }
+            // It is not announced again.
+            Took::Unread => {
+                conn.exchange = Some(exchange);
+                self.heard(key);
+                self.unread.push_back((key, gone));
             }
             // That it was closed is not announced again.
             Took::Done(keep) => self.done(key, exchange, keep && !gone),

@@ -2,11 +2,13 @@
 //! with one epoll set and one timer, no runtime and no allocation for a request.
 //!
 //! `worker` is a thread's turn, `play` what users do, `exchange` what happens on connections,
-//! `source` what sessions ask for, `arrivals` when they come, `tally` what is counted.
+//! `source` what sessions ask for, `arrivals` when they come, `tally` what is counted,
+//! `cut_off` what of that is under way at the end.
 
 mod arrivals;
 mod clock;
 mod conn;
+mod cut_off;
 mod exchange;
 mod play;
 mod run;

@@ -158,7 +158,8 @@ impl Worker<'_> {
             Err(Fault { cause, detail }) => {
                 user.note_failure(cause);
                 let source = &mut self.source;
-                self.tally.failed(class, now_ns, cause, || {
+                let span_ns = (user.group_due_ns, now_ns);
+                self.tally.failed(class, span_ns, cause, || {
                     let (site, url) = source.name(ask);
                     Failure { cause, detail, target: format!("{site}{url}") }
                 });
@@ -186,12 +187,14 @@ impl Worker<'_> {
         let refused_ns = if user.refused { REFUSED_NS } else { 0 };
         let due_ns = match self.source.pause(user.number, user.page) {
             Some(Pause::Think(think)) => now_ns.saturating_add(nanoseconds(think)),
-            Some(Pause::Since(gap)) => now_ns.max(user.due_ns.saturating_add(nanoseconds(gap))),
+            // As logged, also where the page before took longer: who waits for it waits.
+            Some(Pause::Since(gap)) => user.due_ns.saturating_add(nanoseconds(gap)),
             None => return self.leave(key, refused_ns),
         };
-        let due_ns = due_ns.max(now_ns + refused_ns);
-        if due_ns > now_ns {
-            self.wakes.push(Reverse((due_ns, key)));
+        user.page_due_ns = due_ns;
+        let at_ns = due_ns.max(now_ns + refused_ns);
+        if at_ns > now_ns {
+            self.wakes.push(Reverse((at_ns, key)));
         } else {
             self.begin_page(key, due_ns, self.turn_ns);
         }

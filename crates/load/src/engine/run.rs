@@ -108,8 +108,7 @@ pub fn run(
 
 fn beginnings(scenario: &Scenario) -> Result<Beginnings, RunError> {
     let Users::Open(arrivals) = &scenario.users else { return Ok(Beginnings::Closed) };
-    let total = scenario.warm_up + scenario.duration;
-    let times = Times::new(arrivals, &scenario.site, total, scenario.seed)?;
+    let times = Times::new(arrivals, scenario)?;
     Ok(Beginnings::Open { times: Box::new(times), number: 0, next: None })
 }
 
@@ -143,7 +142,7 @@ impl Sum {
         outcome.took = Duration::from_nanos(took_ns);
         let busiest_ns = self.threads.iter().map(|thread| thread.1).max().unwrap_or(0);
         outcome.pace.cpu = busiest_ns as f64 / took_ns.max(1) as f64;
-        let answered = outcome.requests.due_us.len().max(1);
+        let answered = outcome.answered().max(1);
         outcome.pace.cpu_request_us = self.tally.cpu_ns as f64 / 1000.0 / answered as f64;
         outcome
     }
@@ -152,7 +151,7 @@ impl Sum {
     fn slices(&mut self, measured_ns: u64) {
         while (self.slice + 1) * SLICE_NS <= measured_ns {
             let slice = self.tally.slices.remove(&self.slice);
-            let slice = slice.map(|slice| slice.finish(self.slice));
+            let slice = slice.map(|slice| slice.finish(self.slice, 1.0));
             self.tally.outcome.slices.extend(slice);
             self.slice += 1;
         }
@@ -160,8 +159,13 @@ impl Sum {
 
     fn finish(mut self) -> Outcome {
         self.outcome();
+        let took_s = self.tally.outcome.took.as_secs_f64();
         for (number, slice) in std::mem::take(&mut self.tally.slices) {
-            self.tally.outcome.slices.push(slice.finish(number));
+            let began_s = (number * SLICE_NS) as f64 / 1e9;
+            let length_s = (took_s - began_s).min(SLICE_NS as f64 / 1e9);
+            if length_s > 0.0 {
+                self.tally.outcome.slices.push(slice.finish(number, length_s));
+            }
         }
         self.tally.outcome
     }

@@ -214,8 +214,13 @@ impl<'a> Source<'a> {
                 // Requests are sent without conditions and ranges: 304 and 206 become 200.
                 (if entry.status == 304 { 200 } else { entry.status }, Some(target.size))
             }
+            (_, Site::One(one)) => (200, crate::path::bytes(&one.path)),
             _ => (200, None),
         };
+        if self.content.is_some() && reply.status != status {
+            // An answer of another status, be it 204, has nothing of what should be there.
+            return Err(Fault::new(Cause::Status, format!("{}, not {status}", reply.status)));
+        }
         let class = status / 100;
         if reply.status / 100 != class {
             return Err(Fault::new(Cause::Status, format!("{}, not {class}xx", reply.status)));

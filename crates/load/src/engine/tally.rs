@@ -2,7 +2,7 @@
 
 use crate::cache_status::Cached;
 use crate::outcome::{add, histogram};
-use crate::{Cause, ClassOutcome, EXAMPLES_MAX, Failure, Outcome, Slice};
+use crate::{Cause, ClassOutcome, EXAMPLES_MAX, Failure, Outcome, Slice, Unanswered};
 use hdrhistogram::Histogram;
 use policy::Class;
 use std::collections::BTreeMap;
@@ -31,14 +31,15 @@ impl SliceTally {
         sum.body_bytes += more.body_bytes;
         sum.failed += more.failed;
         sum.under_way += more.under_way;
+        sum.cut_off += more.cut_off;
         add(&mut self.pages_us, &other.pages_us);
     }
 
-    /// The slice, of this number.
-    pub(crate) fn finish(&self, number: u64) -> Slice {
+    /// The slice, of this number and length.
+    pub(crate) fn finish(&self, number: u64, length_s: f64) -> Slice {
         let pages_us = [0.5, 0.9, 0.99].map(|share| self.pages_us.value_at_quantile(share));
         let at_s = number as f64 * SLICE_NS as f64 / 1e9;
-        Slice { at_s, pages_us, ..self.counts.clone() }
+        Slice { at_s, length_s, pages_us, ..self.counts.clone() }
     }
 }
 
@@ -161,15 +162,20 @@ impl Tally {
         self.slice(end_ns).counts.requests += 1;
     }
 
+    /// A request due at `due_ns` failed.
     pub(crate) fn failed(
         &mut self,
         class: Class,
-        now_ns: u64,
+        (due_ns, now_ns): (u64, u64),
         cause: Cause,
         example: impl FnOnce() -> Failure,
     ) {
         if !self.measured(now_ns) {
             return;
+        }
+        if cause == Cause::Timeout {
+            self.outcome.requests.at_least(due_ns, now_ns);
+            self.class(class).requests.at_least(due_ns, now_ns);
         }
         self.outcome.failed[cause.index()] += 1;
         if self.outcome.examples.len() < EXAMPLES_MAX {
@@ -179,21 +185,50 @@ impl Tally {
         self.slice(now_ns).counts.failed += 1;
     }
 
-    pub(crate) fn page(&mut self, class: Class, failed: bool, span: Span) {
+    /// A page is over; of one that failed: by which cause first.
+    pub(crate) fn page(&mut self, class: Class, failed: Option<Cause>, span: Span) {
         if !self.measured(span.end_ns) {
             return;
         }
-        if failed {
+        let Span { due_ns, sent_ns, end_ns } = span;
+        if let Some(cause) = failed {
             self.outcome.pages_failed += 1;
+            // Pages that nobody answered took at least that long; without them the times of a
+            // server that hangs would be better than those of one that is slow.
+            if cause == Cause::Timeout {
+                self.outcome.pages.at_least(due_ns, end_ns);
+                self.class(class).pages.at_least(due_ns, end_ns);
+            }
             return;
         }
-        let Span { due_ns, sent_ns, end_ns } = span;
         self.outcome.pages.record(due_ns, sent_ns, end_ns);
         self.class(class).pages.record(due_ns, sent_ns, end_ns);
         let slice = self.slice(end_ns);
         slice.counts.pages += 1;
         let page = slice.pages_us.record((end_ns.saturating_sub(due_ns) / 1000).max(1));
         page.expect("it grows as far as it has to");
+    }
+
+    /// A request that is due is not settled when the time is over.
+    pub(crate) fn request_cut_off(
+        &mut self,
+        class: Class,
+        (due_ns, end_ns): (u64, u64),
+        target: impl FnOnce() -> String,
+    ) {
+        self.outcome.requests.cut_off(due_ns, end_ns);
+        self.class(class).requests.cut_off(due_ns, end_ns);
+        self.outcome.cut_off += 1;
+        let waited_us = end_ns.saturating_sub(due_ns) / 1000;
+        if self.outcome.unanswered.as_ref().is_none_or(|one| one.waited_us < waited_us) {
+            self.outcome.unanswered = Some(Unanswered { waited_us, target: target() });
+        }
+    }
+
+    /// A page that is due is not complete when the time is over.
+    pub(crate) fn page_cut_off(&mut self, class: Class, due_ns: u64, end_ns: u64) {
+        self.outcome.pages.cut_off(due_ns, end_ns);
+        self.class(class).pages.cut_off(due_ns, end_ns);
     }
 
     pub(crate) fn session(&mut self, span: Span) {

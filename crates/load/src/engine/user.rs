@@ -33,8 +33,8 @@ pub(crate) struct User {
     pub(crate) released: u32,
     /// Those neither answered nor failed.
     pub(crate) left: u32,
-    /// Whether one failed, and whether that was for want of a connection.
-    pub(crate) failed: bool,
+    /// Why one failed, a time-out before all else, and whether one wanted a connection.
+    pub(crate) failed: Option<Cause>,
     pub(crate) refused: bool,
     conns: [Key; CONNECTIONS_MAX],
     count: u8,
@@ -55,7 +55,7 @@ impl User {
             next: 0,
             released: 0,
             left: 0,
-            failed: false,
+            failed: None,
             refused: false,
             conns: [Key::NONE; CONNECTIONS_MAX],
             count: 0,
@@ -66,7 +66,7 @@ impl User {
     pub(crate) fn begin(&mut self, due_ns: u64, released: u32) {
         (self.page_due_ns, self.group_due_ns, self.page_sent_ns) = (due_ns, due_ns, 0);
         (self.next, self.released, self.left) = (0, released, self.asks.len() as u32);
-        (self.failed, self.refused) = (false, false);
+        (self.failed, self.refused) = (None, false);
         self.again.clear();
     }
 
@@ -75,10 +75,9 @@ impl User {
         self.asks.is_empty()
     }
 
-    /// Requests that are due and not settled.
-    pub(crate) fn waiting(&self) -> u64 {
-        let unnamed = self.asks.len() as u32 - self.released.min(self.asks.len() as u32);
-        u64::from(self.left.saturating_sub(unnamed))
+    /// Numbers of the requests that are due and were not sent, or are to be sent again.
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = u32> {
+        (self.next..self.released).chain(self.again.iter().copied())
     }
 
     /// The page's request of that number.
@@ -96,8 +95,10 @@ impl User {
     }
 
     pub(crate) fn note_failure(&mut self, cause: Cause) {
-        self.failed = true;
-        self.refused |= cause == Cause::Connect;
+        if self.failed != Some(Cause::Timeout) {
+            self.failed = Some(cause);
+        }
+        self.refused |= matches!(cause, Cause::Connect | Cause::Client);
     }
 
     /// A request is answered or has failed. What a page names can be sent when it is there, and

@@ -66,6 +66,8 @@ pub(super) struct Worker<'a> {
     pub(super) wakes: BinaryHeap<Reverse<(u64, Key)>>,
     /// Users for whom something may have to be done.
     pub(super) ready: VecDeque<Key>,
+    /// Connections of which not all was read, and whether the server has closed them.
+    pub(super) unread: VecDeque<(Key, bool)>,
     #[expect(clippy::vec_box, reason = "connections own boxes: those that idle are small so")]
     pub(super) spare_exchanges: Vec<Box<Exchange>>,
     pub(super) spare_asks: Vec<Vec<Ask>>,
@@ -125,6 +127,7 @@ impl<'a> Worker<'a> {
             conns: Table::new(),
             wakes: BinaryHeap::new(),
             ready: VecDeque::new(),
+            unread: VecDeque::new(),
             spare_exchanges: Vec::new(),
             spare_asks: Vec::new(),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
@@ -166,10 +169,10 @@ impl<'a> Worker<'a> {
         }
         self.now_ns = self.clock.now_ns().min(self.until_ns);
         if self.now_ns > self.from_ns {
-            let waiting = self.users.iter().map(|(_, user)| user.waiting());
-            self.tally.outcome.cut_off = waiting.sum();
+            let cut_off = self.cut_off();
             let last = self.tally.slices.entry(self.slice).or_insert_with(SliceTally::new);
             last.counts.under_way = self.users.len() as u64;
+            last.counts.cut_off = cut_off;
         }
         self.tally.outcome.stopped = self.stopping();
         self.report();
@@ -195,7 +198,8 @@ impl<'a> Worker<'a> {
     fn turn(&mut self) -> Result<(), Errno> {
         let now_ns = self.clock.now_ns();
         let instantly = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        let waits = self.ready.is_empty() && self.clock.arm(self.next_due_ns(), now_ns);
+        let idle = self.ready.is_empty() && self.unread.is_empty();
+        let waits = idle && self.clock.arm(self.next_due_ns(), now_ns);
         let mut room = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         let patience = if waits { None } else { Some(&instantly) };
         let events: &[Event] = match epoll::wait(&self.poll, &mut room, patience) {
@@ -213,6 +217,11 @@ impl<'a> Worker<'a> {
                     self.serve(self.turn_ns);
                 }
             }
+        }
+        for _ in 0..self.unread.len() {
+            let Some((key, gone)) = self.unread.pop_front() else { break };
+            self.receive(key, gone);
+            self.serve(self.turn_ns);
         }
         self.now_ns = self.clock.now_ns();
         self.due();
@@ -250,7 +259,8 @@ impl<'a> Worker<'a> {
             && at_ns <= self.now_ns
         {
             self.wakes.pop();
-            self.begin_page(user, at_ns, at_ns);
+            let due_ns = self.users.get(user).map_or(at_ns, |user| user.page_due_ns);
+            self.begin_page(user, due_ns, at_ns);
             self.now_ns = self.clock.now_ns();
         }
     }
@@ -288,7 +298,9 @@ impl<'a> Worker<'a> {
         let cpu_ns = thread_cpu_ns();
         self.tally.cpu_ns += cpu_ns - self.cpu_ns.unwrap_or(cpu_ns);
         self.cpu_ns = Some(cpu_ns);
-        while self.now_ns >= self.from_ns.saturating_add((self.slice + 1) * SLICE_NS) {
+        // None begins at the end or behind it.
+        let next_ns = |slice: u64| self.from_ns.saturating_add((slice + 1) * SLICE_NS);
+        while self.now_ns >= next_ns(self.slice) && next_ns(self.slice) < self.until_ns {
             let over = self.tally.slices.entry(self.slice).or_insert_with(SliceTally::new);
             over.counts.under_way = self.users.len() as u64;
             self.slice += 1;

@@ -112,6 +112,98 @@ fn a_trace_comes_at_its_own_times_only_faster() {
 }
 
 #[test]
+fn a_request_that_hangs_counts_with_what_it_waited() {
+    let server = Server::start(|seen| match &seen.head[..7] {
+        "GET /1 " => Answer::Silence,
+        _ => Answer::Send(whole("hello")),
+    });
+    let plan = plan(&[(0, 0, "/0"), (6000, 0, "/1"), (12_000, 0, "/2")]);
+    let site = Site::Trace(plan, Some(100.0));
+    let duration = Duration::from_millis(600);
+    let base = scenario(server.address, site, Users::Closed(1));
+    let shape = Scenario { duration, ..base };
+    let outcome = play(&shape);
+    assert_eq!((outcome.answered(), outcome.failures(), outcome.cut_off), (1, 0, 2));
+    let longest = outcome.unanswered.as_ref().expect("one waits");
+    assert_eq!(longest.target, "a.test/1");
+    assert!((300_000..=541_000).contains(&longest.waited_us), "{}", longest.waited_us);
+    for (timing, count) in [(&outcome.requests, 2), (&outcome.pages, 2), (&outcome.sessions, 1)] {
+        assert_eq!((timing.cut_off, timing.due_us.len()), (count, timing.done + count));
+        assert_eq!(timing.sent_us.len(), timing.done, "nobody knows how long it takes");
+        assert!(timing.due_us.max() >= 250_000);
+    }
+    assert_eq!(outcome.slices.len(), 1, "none begins at the end");
+    assert_eq!(outcome.slices[0].cut_off, 2);
+    assert!((outcome.slices[0].length_s - 0.6).abs() < 1e-6);
+}
+
+#[test]
+fn a_page_of_a_log_is_due_as_logged_though_the_one_before_took_longer() {
+    let gate = Arc::new(Gate::default());
+    let doors = Arc::clone(&gate);
+    let server = Server::start(move |seen| {
+        if seen.head.starts_with("GET /0 ") {
+            doors.pass();
+        }
+        Answer::Send(whole("hello"))
+    });
+    let rows: Vec<(u32, u32, String)> =
+        (0..5).map(|number| (number * 6000, 0, format!("/{number}"))).collect();
+    let rows: Vec<_> = rows.iter().map(|(at, client, url)| (*at, *client, &**url)).collect();
+    let site = Site::Trace(plan(&rows), Some(100.0));
+    let began = Instant::now();
+    let look = |_: &Outcome| {
+        if gate.waiting() > 0 && began.elapsed() >= Duration::from_millis(600) {
+            gate.open();
+        }
+    };
+    let base = scenario(server.address, site, Users::Open(Arrivals::Logged));
+    let outcome = run(&base, look, &AtomicBool::new(false)).expect("it can be run");
+    assert_eq!((outcome.answered(), outcome.failures()), (5, 0));
+    // The last one was due 240 ms after the first, which took 600 ms from the test's beginning.
+    let least = outcome.pages.due_us.min();
+    assert!(least >= 200_000, "all of them waited: {least}");
+}
+
+#[test]
+fn pages_that_time_out_are_among_the_times_and_refused_sessions_were_never_sent() {
+    let server = Server::start(|_| Answer::Silence);
+    let base = scenario(server.address, one(1), Users::Closed(1));
+    let timeout = Duration::from_millis(60);
+    let outcome = play_until(&Scenario { timeout, ..base }, |outcome| outcome.failures() >= 2);
+    assert!(outcome.pages.due_us.len() >= 2 && outcome.pages.done == 0);
+    assert!(outcome.requests.due_us.value_at_quantile(0.1) >= 60_000);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let base = scenario(address, one(1), Users::Closed(1));
+    let outcome = play_until(&base, |outcome| outcome.failures() >= 2);
+    assert!(outcome.sessions.sent_us.is_empty(), "nothing was sent");
+}
+
+#[test]
+fn no_slice_begins_at_the_end() {
+    let server = Server::start(hello);
+    let base = scenario(server.address, one(0), Users::Closed(1));
+    let duration = Duration::from_secs(2);
+    let outcome = play(&Scenario { duration, ..base });
+    let lengths: Vec<f64> = outcome.slices.iter().map(|slice| slice.length_s).collect();
+    assert_eq!(lengths, [1.0, 1.0]);
+    assert!(outcome.slices.iter().all(|slice| slice.requests > 0), "{:?}", outcome.slices);
+}
+
+#[test]
+fn a_long_body_does_not_keep_others_waiting_and_is_read_whole() {
+    let body = "x".repeat(8 << 20);
+    let reply = whole(&body);
+    let server = Server::start(move |_| Answer::Send(reply.clone()));
+    let base = scenario(server.address, one(1), Users::Closed(2));
+    let outcome = play_until(&base, |outcome| outcome.answered() >= 4);
+    assert_eq!(outcome.failures(), 0, "{:?}", outcome.examples);
+    assert!(outcome.body_bytes >= 4 * (8 << 20));
+}
+
+#[test]
 fn thinking_is_waited_for_and_slices_tell_of_each_second() {
     let server = Server::start(hello);
     let users = Users::Open(Arrivals::Steps(vec![
