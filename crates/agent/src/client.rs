@@ -6,7 +6,7 @@
 //! often and what follows when an agent is silent, is the caller's: [`LoadReport::report`] makes
 //! what a policy is told.
 
-use crate::report::{Flow, FlowsPage, LoadReport};
+use crate::report::{Flow, FlowsPage, LoadReport, printable};
 use crate::serve::FLOWS_MAX;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -44,12 +44,12 @@ pub fn authority(address: &str) -> &str {
 }
 
 /// Asks the agent at `address` for its load: GET /load, below the path that the address has, if it
-/// has one.
+/// has one. Sentences in it are fit to be written into a log: see [`LoadReport::printable`].
 ///
 /// # Errors
 /// The [`Fault`], after `time_max` at the latest.
 pub async fn fetch_load(address: &str, time_max: Duration) -> Result<LoadReport, Fault> {
-    fetch(address, "/load", time_max).await
+    fetch::<LoadReport>(address, "/load", time_max).await.map(LoadReport::printable)
 }
 
 /// Asks the agent at `address` for the connections that its server still owns: those after
@@ -76,7 +76,8 @@ async fn fetch<T: DeserializeOwned>(
 ) -> Result<T, Fault> {
     let asked = tokio::time::timeout(time_max, converse(address, path)).await;
     let answer = asked.map_err(|_| Fault::TimedOut(time_max))??;
-    serde_json::from_slice(body(&answer)?).map_err(|error| Fault::Garbled(error.to_string()))
+    serde_json::from_slice(body(&answer)?)
+        .map_err(|error| Fault::Garbled(printable(&error.to_string())))
 }
 
 async fn converse(address: &str, path: &str) -> Result<Vec<u8>, Fault> {

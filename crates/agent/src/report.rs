@@ -118,7 +118,50 @@ pub struct Peer {
     pub bytes_from: u64,
 }
 
+/// Characters of a text of somebody else that are kept.
+const TEXT_CHARS_MAX: usize = 200;
+/// Texts of a list of somebody else that are kept.
+const TEXTS_MAX: usize = 64;
+
+/// A text of somebody else that people read: cut, and without characters that could pass for
+/// another line or move the cursor.
+pub(crate) fn printable(text: &str) -> String {
+    let mut kept = String::new();
+    for (count, one) in text.chars().enumerate() {
+        if count == TEXT_CHARS_MAX {
+            kept.push_str("...");
+            break;
+        }
+        match one.is_control() || matches!(one, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}') {
+            true => kept.extend(one.escape_default()),
+            false => kept.push(one),
+        }
+    }
+    kept
+}
+
 impl LoadReport {
+    /// The same with every sentence for people cut to 200 characters, control characters escaped.
+    #[must_use]
+    pub fn printable(mut self) -> Self {
+        let tidy = |text: &mut String| *text = printable(text);
+        tidy(&mut self.server);
+        tidy(&mut self.health);
+        self.unread.truncate(TEXTS_MAX);
+        self.unread.iter_mut().for_each(tidy);
+        if let Some(theirs) = &mut self.takes_over {
+            theirs.detached_from.truncate(TEXTS_MAX);
+            theirs.detached_from.iter_mut().for_each(tidy);
+        }
+        // One that stops hand-overs is never the one that is cut off.
+        self.faults.sort_by_key(|fault| !fault.stops);
+        self.faults.truncate(TEXTS_MAX);
+        for Fault { check, evidence, remedy, .. } in &mut self.faults {
+            [check, evidence, remedy].into_iter().for_each(tidy);
+        }
+        self
+    }
+
     /// Puts two readings together.
     pub(crate) fn of(server: &str, rates: &Rates, reading: &Reading) -> Self {
         Self {
@@ -172,4 +215,25 @@ pub struct FlowsPage {
     pub flows: Vec<Flow>,
     /// Whether there are more, after the last of these.
     pub more: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_says_is_one_line_of_bounded_length() {
+        let long = format!("a\nserver b: down\u{1b}[2J\u{202e}{}", "\u{e4}".repeat(1000));
+        let fault = |stops| Fault { stops, evidence: long.clone(), ..Fault::default() };
+        let faults = (0..100).map(|number| fault(number == 99)).collect();
+        let report = LoadReport { server: long.clone(), faults, ..LoadReport::default() };
+        let report = report.printable();
+        assert!(report.faults[0].stops && report.faults.len() == TEXTS_MAX);
+        for text in [&report.server, &report.faults[0].evidence] {
+            assert!(text.starts_with("a\\nserver b: down\\u{1b}[2J\\u{202e}\u{e4}"), "{text}");
+            assert!(text.ends_with("\u{e4}..."), "{text}");
+            assert!(text.chars().count() < 2 * TEXT_CHARS_MAX, "{text}");
+        }
+        assert_eq!(printable("it accepts"), "it accepts");
+    }
 }
