@@ -3,24 +3,28 @@
 //! WWW10 2001).
 //!
 //! All agents by one thread with a reactor of its own; each has a deadline, so that one which is
-//! silent delays no other. A report that is not renewed expires: the policy is told of an idle
+//! silent delays no other. Their lists of connections, which may be long, are read beside that, one
+//! at a time of each agent. A report that is not renewed expires: the policy is told of an idle
 //! server rather than of one that was busy an hour ago.
+
+mod lists;
 
 use crate::config::Config;
 use crate::oneway::fabric::Owned;
-use agent::client::{fetch_flows, fetch_load};
-use agent::{Flow, LoadReport};
+use agent::LoadReport;
+use agent::client::fetch_load;
 use anyhow::{Context, Result};
 use control::view::AgentView;
-use distributor::{Backend, Clock, Shared, say};
+use distributor::{Backend, Shared, say};
+use lists::owned;
 use policy::{Instant, Report, ServerId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// Periods after which a report that was not renewed is believed no more.
 const EXPIRES_AFTER: u32 = 3;
@@ -28,18 +32,19 @@ const EXPIRES_AFTER: u32 = 3;
 const DEADLINE_MAX: Duration = Duration::from_secs(2);
 /// The same when it is asked for the first time: nothing is known of its server until then.
 const DEADLINE_FIRST: Duration = Duration::from_secs(1);
-/// Reports between two questions for all connections.
-const FLOWS_EVERY: u64 = 10;
-/// Pages of connections that are read: beyond, nothing is reconciled.
-const PAGES_MAX: usize = 256;
+/// Where something speaks against hand-overs, or nothing is known, it is asked again after this, or
+/// a period if that is shorter: what was mended is used soon, whatever the period.
+const SOON: Duration = Duration::from_secs(1);
+/// Periods between two questions for all connections; the first comes after one.
+const FLOWS_EVERY: u32 = 10;
 /// Counters of servers' programs that say that clients wait in vain.
 pub const TROUBLES: [&str; 3] = ["forged", "no_listener", "adopt_refused"];
 
 /// Whoever listens to servers, beside the policy. Called by the thread that asks: it may take short
 /// locks.
 pub trait Ear: Send + Sync {
-    /// An agent has answered.
-    fn heard(&self, server: ServerId, report: &LoadReport);
+    /// An agent has answered. Whether all is well: if not, it is asked again soon.
+    fn heard(&self, server: ServerId, report: &LoadReport) -> bool;
     /// An agent has not.
     fn silent(&self, server: ServerId, why: &str);
     /// These are all connections that a server has.
@@ -51,8 +56,10 @@ pub struct Gather {
     shared: Arc<Shared>,
     known: Mutex<Known>,
     ear: OnceLock<Arc<dyn Ear>>,
-    /// Asks at once: who is to be asked has changed, or it is over.
+    /// Asks at once: who is to be asked has changed.
     wake: Arc<Notify>,
+    /// It is over.
+    halt: Arc<Notify>,
     running: Mutex<Option<Running>>,
 }
 
@@ -61,7 +68,6 @@ pub struct Gather {
 struct Known {
     agents: BTreeMap<ServerId, Agent>,
     period: Duration,
-    over: bool,
 }
 
 /// The thread, and what it says when it has asked for the first time.
@@ -91,14 +97,23 @@ struct Health {
     fault: Option<String>,
     /// Whether the policy has been told that the report is too old.
     expired: bool,
+    /// When it is asked again; the beginning: at once.
+    due: Instant,
+    /// When it is asked for all connections; `None`: it has not answered yet.
+    flows_due: Option<Instant>,
 }
+
+/// What came of a question for a load: whose, where it was asked, what it said.
+type Answered = (ServerId, String, Result<LoadReport, String>);
+/// The same for all connections.
+type Listed = (ServerId, String, Option<Owned>);
 
 impl Gather {
     /// Asks nobody yet.
     pub fn new(shared: Arc<Shared>) -> Arc<Self> {
         let (known, ear) = (Mutex::default(), OnceLock::new());
-        let (wake, running) = (Arc::default(), Mutex::default());
-        Arc::new(Self { shared, known, ear, wake, running })
+        let (wake, halt, running) = (Arc::default(), Arc::default(), Mutex::default());
+        Arc::new(Self { shared, known, ear, wake, halt, running })
     }
 
     /// Tells `ear` from now on what servers say. Once in a process.
@@ -143,8 +158,7 @@ impl Gather {
 
     /// Asks nobody any more.
     pub fn stop(&self) {
-        self.known().over = true;
-        self.wake.notify_one();
+        self.halt.notify_one();
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if running.is_some_and(|running| running.thread.join().is_err()) {
             say("the thread that asks agents did not end well");
@@ -155,6 +169,8 @@ impl Gather {
     fn set(&self, wanted: impl IntoIterator<Item = (ServerId, String, String)>, period: Duration) {
         let mut known = self.known();
         let mut old = std::mem::take(&mut known.agents);
+        // What a configuration changed is seen in the next answer of each.
+        old.values_mut().for_each(|agent| agent.health.due = Instant::ZERO);
         for (id, server, address) in wanted {
             let same = |old: &Agent| old.address == address && *old.server == server;
             let kept = old.remove(&id).filter(same);
@@ -205,7 +221,8 @@ impl Gather {
         at: Instant,
     ) -> Option<Option<Report>> {
         let mut known = self.known();
-        let believed = known.period * EXPIRES_AFTER;
+        let period = known.period;
+        let believed = period * EXPIRES_AFTER;
         // A reload may have taken it away meanwhile.
         let one = known.agents.get_mut(&id).filter(|one| one.address == address)?;
         let health = &mut one.health;
@@ -215,6 +232,7 @@ impl Gather {
                 health.report = Some((at, load.clone()));
                 health.answers += 1;
                 (health.fault, health.expired) = (None, false);
+                health.flows_due.get_or_insert(at.plus(period));
                 report
             }
             Err(fault) => {
@@ -230,69 +248,128 @@ impl Gather {
 
     /// Asks all of them every period until it is over.
     fn run(&self, asked: Sender<()>) {
-        let mut asked = Some(asked);
         let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = match built {
             Ok(runtime) => runtime,
             Err(error) => return say(format_args!("agents cannot be asked: {error}")),
         };
         runtime.block_on(async {
-            let mut round = 0u64;
-            loop {
-                let period = {
-                    let known = self.known();
-                    if known.over {
-                        return;
-                    }
-                    known.period
-                };
-                // From the beginning of the round on.
-                let next = tokio::time::sleep(period);
-                self.round(period, round).await;
-                round += 1;
-                // Nobody waits for it but at the start.
-                let _unheard = asked.take().map(|asked| asked.send(()));
-                tokio::select! {
-                    () = next => {}
-                    () = self.wake.notified() => {}
-                }
+            tokio::select! {
+                () = self.halt.notified() => {}
+                () = self.rounds(asked) => {}
             }
         });
     }
 
-    /// Asks each once, all at a time.
-    async fn round(&self, period: Duration, round: u64) {
-        let agents = self.known().agents.clone();
-        let (ear, clock) = (self.ear.get(), self.shared.clock);
-        let mut asked = JoinSet::new();
-        for (id, Agent { address, health, .. }) in agents {
+    async fn rounds(&self, asked: Sender<()>) {
+        let mut asked = Some(asked);
+        let mut lists: JoinSet<Listed> = JoinSet::new();
+        let mut listing: BTreeSet<ServerId> = BTreeSet::new();
+        loop {
+            let period = self.known().period;
+            // From the beginning of the round on.
+            let next = tokio::time::sleep(period.min(SOON));
+            self.round(period).await;
+            // Nobody waits for it but at the start.
+            let _unheard = asked.take().map(|asked| asked.send(()));
+            self.begin_lists(period, &mut listing, &mut lists);
+            tokio::pin!(next);
+            loop {
+                tokio::select! {
+                    () = &mut next => break,
+                    () = self.wake.notified() => break,
+                    Some(ended) = lists.join_next() => self.listed(ended, &mut listing),
+                }
+            }
+        }
+    }
+
+    /// Asks each that is due once, all at a time.
+    async fn round(&self, period: Duration) {
+        let now = self.shared.clock.now();
+        let mut asked: JoinSet<Answered> = JoinSet::new();
+        for (id, Agent { address, health, .. }) in self.known().agents.clone() {
+            if health.due > now {
+                continue;
+            }
             let fresh = health.answers + health.failures == 0;
             let deadline = if fresh { DEADLINE_FIRST } else { period.min(DEADLINE_MAX) };
-            let flows_due = ear.is_some() && round.is_multiple_of(FLOWS_EVERY);
             asked.spawn(async move {
-                let load = fetch_load(&address, deadline).await.map_err(|fault| fault.to_string());
-                let owned = match flows_due && load.is_ok() {
-                    true => owned(&address, deadline, clock).await,
-                    false => None,
-                };
-                (id, address, load, owned)
+                let load = fetch_load(&address, deadline).await;
+                (id, address, load.map_err(|fault| fault.to_string()))
             });
         }
         while let Some(ended) = asked.join_next().await {
             // A task that panicked broke a promise of the agent's client: the others go on.
-            let Ok((id, address, load, owned)) = ended else { continue };
-            let Some(report) = self.note(id, &address, &load, clock.now()) else { continue };
-            if let Some(report) = report {
-                self.shared.ask.report(id, report);
+            let Ok((id, address, load)) = ended else { continue };
+            self.answered(now, id, &address, &load);
+        }
+    }
+
+    /// Tells everybody of an answer to a question of `asked`.
+    fn answered(
+        &self,
+        asked: Instant,
+        id: ServerId,
+        address: &str,
+        load: &Result<LoadReport, String>,
+    ) {
+        let Some(report) = self.note(id, address, load, self.shared.clock.now()) else { return };
+        if let Some(report) = report {
+            self.shared.ask.report(id, report);
+        }
+        let well = match (self.ear.get(), load) {
+            (Some(ear), Ok(load)) => ear.heard(id, load),
+            (Some(ear), Err(fault)) => {
+                ear.silent(id, fault);
+                false
             }
-            let Some(ear) = ear else { continue };
-            match &load {
-                Ok(load) => ear.heard(id, load),
-                Err(fault) => ear.silent(id, fault),
+            (None, load) => load.is_ok(),
+        };
+        let mut known = self.known();
+        let period = known.period;
+        if let Some(agent) = known.agents.get_mut(&id).filter(|agent| agent.address == address) {
+            let pause = if well { period } else { period.min(SOON) };
+            // By half a round: the one that it is for must not find it due just after.
+            agent.health.due = asked.plus(pause - period.min(SOON) / 2);
+        }
+    }
+
+    /// Begins to read the connections of those whose turn it is, and who are not read already.
+    fn begin_lists(
+        &self,
+        period: Duration,
+        listing: &mut BTreeSet<ServerId>,
+        lists: &mut JoinSet<Listed>,
+    ) {
+        if self.ear.get().is_none() {
+            return;
+        }
+        let clock = self.shared.clock;
+        let now = clock.now();
+        for (id, agent) in &mut self.known().agents {
+            let well = agent.health.fault.is_none();
+            let due = agent.health.flows_due.is_some_and(|due| due <= now);
+            if !well || !due || !listing.insert(*id) {
+                continue;
             }
-            if let Some(owned) = owned {
-                ear.owned(id, owned);
-            }
+            agent.health.flows_due = Some(now.plus(period * FLOWS_EVERY));
+            let (id, address) = (*id, agent.address.clone());
+            lists.spawn(async move {
+                let owned = owned(&address, clock).await;
+                (id, address, owned)
+            });
+        }
+    }
+
+    /// Tells of a server's connections, if all of them were read.
+    fn listed(&self, ended: Result<Listed, JoinError>, listing: &mut BTreeSet<ServerId>) {
+        // One that panicked is not read again: which one it was is not known any more.
+        let Ok((id, address, owned)) = ended else { return };
+        listing.remove(&id);
+        let asked = self.known().agents.get(&id).is_some_and(|agent| agent.address == address);
+        if let (Some(ear), Some(owned), true) = (self.ear.get(), owned, asked) {
+            ear.owned(id, owned);
         }
     }
 }
@@ -302,26 +379,6 @@ fn complaints(load: &LoadReport) -> Vec<String> {
     let say =
         |fault: &agent::Fault| format!("{}: {} ({})", fault.check, fault.evidence, fault.remedy);
     load.faults.iter().map(say).collect()
-}
-
-/// All connections that a server has; `None` when not all of them could be read.
-async fn owned(address: &str, deadline: Duration, clock: Clock) -> Option<Owned> {
-    let asked = clock.now();
-    let mut flows: Vec<Flow> = Vec::new();
-    for _ in 0..PAGES_MAX {
-        let page = fetch_flows(address, flows.last().copied(), deadline).await.ok()?;
-        let (more, advances) = (page.more, page.flows.last() > flows.last());
-        flows.extend(page.flows);
-        if !more {
-            flows.sort_unstable();
-            let ends = flows.into_iter().map(|flow| (flow.client, flow.vip)).collect();
-            return Some(Owned { asked, ends });
-        }
-        if !advances {
-            return None;
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -311,9 +311,10 @@ impl Oneway {
 }
 
 impl Ear for Oneway {
-    fn heard(&self, server: ServerId, report: &LoadReport) {
+    fn heard(&self, server: ServerId, report: &LoadReport) -> bool {
         let turn = self.bridge.tables().trust.heard(server, &self.terms, report);
         self.turned(turn);
+        self.bridge.tables().trust.is_content(server)
     }
 
     fn silent(&self, server: ServerId, why: &str) {

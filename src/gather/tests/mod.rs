@@ -111,8 +111,10 @@ fn agent(text: &'static str) -> (String, Receiver<String>) {
 struct Heard(std::sync::mpsc::SyncSender<(ServerId, Option<f64>)>);
 
 impl Ear for Heard {
-    fn heard(&self, server: ServerId, report: &LoadReport) {
+    fn heard(&self, server: ServerId, report: &LoadReport) -> bool {
         let _full = self.0.try_send((server, report.cpu_busy));
+        // Which server is doubted here.
+        report.cpu_busy != Some(0.5)
     }
 
     fn silent(&self, server: ServerId, _: &str) {
@@ -120,6 +122,69 @@ impl Ear for Heard {
     }
 
     fn owned(&self, _: ServerId, _: Owned) {}
+}
+
+/// An agent that answers /load, and holds every other question for ever. How often it was asked for
+/// its load, and how often for its connections.
+fn holds_lists(text: &'static str) -> (String, Receiver<bool>) {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let (asked, questions) = sync_channel(1000);
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in socket.incoming() {
+            let (mut stream, mut question) = (stream.unwrap(), vec![0; 1000]);
+            let length = stream.read(&mut question).unwrap();
+            let is_load = question[..length].starts_with(b"GET /load");
+            if is_load {
+                let _gone = write!(stream, "HTTP/1.0 200 OK\r\n\r\n{text}");
+            } else {
+                held.push(stream);
+            }
+            if asked.send(is_load).is_err() {
+                return;
+            }
+        }
+    });
+    (address, questions)
+}
+
+#[test]
+fn a_list_that_does_not_come_holds_up_no_report_and_not_the_end() {
+    let (address, questions) = holds_lists("{\"period_s\": 1.0, \"cpu_busy\": 0.75}");
+    let config = config(&[address]);
+    let gather = gather(&config);
+    join(&gather, &config);
+    let (sender, _heard) = sync_channel(1);
+    gather.tell(Arc::new(Heard(sender)));
+    gather.apply(&config).unwrap();
+    gather.first_asked();
+    assert!(questions.recv_timeout(PATIENCE).unwrap(), "the first question is for the load");
+    let asked = || std::iter::from_fn(|| questions.recv_timeout(PATIENCE).ok());
+    assert!(asked().any(|is_load| !is_load), "in its turn it is asked for its connections");
+    let loads = asked().take(10).filter(|is_load| *is_load).count();
+    assert_eq!(loads, 10, "one list at a time, and loads go on meanwhile");
+    let began = std::time::Instant::now();
+    gather.stop();
+    assert!(began.elapsed() < DEADLINE_MAX, "{:?}", began.elapsed());
+}
+
+#[test]
+fn who_is_doubted_or_silent_is_asked_again_soon_whatever_the_period() {
+    let (doubted, doubted_asked) = agent("{\"period_s\": 1.0, \"cpu_busy\": 0.5}");
+    let (well, well_asked) = agent("{\"period_s\": 1.0, \"cpu_busy\": 0.25}");
+    let config = Config { agent_period: Duration::from_secs(3600), ..config(&[doubted, well]) };
+    let gather = gather(&config);
+    join(&gather, &config);
+    let (sender, heard) = sync_channel(100);
+    gather.tell(Arc::new(Heard(sender)));
+    gather.apply(&config).unwrap();
+    for _ in 0..3 {
+        doubted_asked.recv_timeout(PATIENCE).expect("an hour is too long");
+    }
+    gather.stop();
+    assert_eq!(well_asked.try_iter().count(), 1, "of this one all is known");
+    drop(heard);
 }
 
 #[test]
