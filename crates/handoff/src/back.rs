@@ -78,10 +78,14 @@ impl Back {
     }
 
     /// Whether the programs of this very process are attached to an interface now: not if somebody
-    /// took them off, or others have their place. A few questions to the kernel.
-    pub fn is_attached(&self, interface: &str) -> bool {
-        self.loaded.is_attached("back_ingress", interface, Way::In)
-            && (!self.moves() || self.loaded.is_attached("back_egress", interface, Way::Out))
+    /// took them off, or others have their place. `None`: the system could not be asked. A few
+    /// questions to the kernel.
+    pub fn is_attached(&self, interface: &str) -> Option<bool> {
+        let there = self.loaded.is_attached("back_ingress", interface, Way::In)?;
+        if !there || !self.moves() {
+            return Some(there);
+        }
+        self.loaded.is_attached("back_egress", interface, Way::Out)
     }
 
     /// Whether any connection that is taken over may move on.

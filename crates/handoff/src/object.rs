@@ -1,10 +1,13 @@
 //! Loading a program with its maps, pinning these, and attaching it to interfaces.
 
 use crate::layout::LAYOUT;
+use libbpf_rs::ErrorKind::{InvalidInput, NotFound};
 use libbpf_rs::{
     MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, TC_EGRESS, TC_INGRESS, TcHook,
     TcHookBuilder, Xdp, XdpFlags,
 };
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
@@ -181,13 +184,21 @@ impl Loaded {
         Ok(())
     }
 
-    /// Whether this very program is in its place at an interface.
-    pub(crate) fn is_attached(&self, program: &str, interface: &str, way: Way) -> bool {
+    /// Whether this very program is in its place at an interface; `None`: the system could not be
+    /// asked.
+    pub(crate) fn is_attached(&self, program: &str, interface: &str, way: Way) -> Option<bool> {
         let program = self.program(program);
-        let ours = libbpf_rs::Program::id_from_fd(program.as_fd()).ok();
-        let Ok(index) = index_of(interface) else { return false };
-        let there = hook(program.as_fd(), index, way).query().ok();
-        there.is_some() && there == ours
+        let ours = libbpf_rs::Program::id_from_fd(program.as_fd()).ok()?;
+        let index = match index_of(interface) {
+            Ok(index) => index,
+            Err(Error::NoInterface(_)) => return Some(false),
+            Err(_) => return None,
+        };
+        hook(program.as_fd(), index, way).query().map_or_else(
+            // No program is there, or no place for one: so the kernel says both.
+            |error| matches!(error.kind(), NotFound | InvalidInput).then_some(false),
+            |there| Some(there == ours),
+        )
     }
 }
 
@@ -255,12 +266,12 @@ pub(crate) fn detach_from(interface: &str, way: Way) -> Result<(), Error> {
 /// The number of an interface.
 pub(crate) fn index_of(interface: &str) -> Result<i32, Error> {
     let path = format!("/sys/class/net/{interface}/ifindex");
-    let by_call = || {
-        use rustix::net::{AddressFamily, SocketType, netdevice, socket};
-        let socket = socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
-        netdevice::name_to_index(&socket, interface).ok()
-    };
-    let index = by_call().ok_or_else(|| Error::NoInterface(interface.to_owned()))?;
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None);
+    let index = socket.and_then(|socket| netdevice::name_to_index(&socket, interface));
+    let index = index.map_err(|error| match error {
+        Errno::NODEV => Error::NoInterface(interface.to_owned()),
+        error => Error::system(&path, error),
+    })?;
     i32::try_from(index).map_err(|_| Error::system(path, io::ErrorKind::InvalidData))
 }
 

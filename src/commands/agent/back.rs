@@ -45,6 +45,7 @@ mod kernel {
     use std::net::SocketAddr;
     use std::path::PathBuf;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Bytes of Ethernet's packets.
     const MTU_USUAL_BYTES: u16 = 1500;
@@ -53,7 +54,8 @@ mod kernel {
         back: Back,
         /// What does not change while the agent runs.
         terms: TakesOver,
-        interfaces: Vec<String>,
+        /// Each with whether the program was attached when that was last seen.
+        interfaces: Vec<(String, AtomicBool)>,
         /// As long as it is open, no other agent uses the same tables.
         _lock: File,
     }
@@ -65,8 +67,13 @@ mod kernel {
         }
 
         fn takes_over(&self) -> Option<TakesOver> {
-            let off = self.interfaces.iter().filter(|name| !self.back.is_attached(name));
-            let detached_from: Vec<String> = off.cloned().collect();
+            let off = self.interfaces.iter().filter(|(name, last)| {
+                // A system that cannot be asked says nothing against it.
+                let there = self.back.is_attached(name).unwrap_or(last.load(Ordering::Relaxed));
+                last.store(there, Ordering::Relaxed);
+                !there
+            });
+            let detached_from: Vec<String> = off.map(|(name, _)| name.clone()).collect();
             let attached = detached_from.is_empty();
             // An address may be taken out of the table by whoever takes the programs away.
             let vips = self.back.listening();
@@ -132,7 +139,8 @@ mod kernel {
             layout: handoff::LAYOUT,
             ..TakesOver::default()
         };
-        let interfaces = plan.interfaces.iter().map(|name| name.as_str().to_owned()).collect();
+        let seen = |name: &str| (name.to_owned(), AtomicBool::new(true));
+        let interfaces = plan.interfaces.iter().map(|name| seen(name.as_str())).collect();
         Ok(Arc::new(Programs { back, terms, interfaces, _lock: lock }))
     }
 
