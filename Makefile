@@ -76,12 +76,12 @@ bench-sim: bpf ## simulated requests a second, and 10,000,000 log lines under 8 
 	$(CARGO) bench --locked -p sim --bench replay
 	benches/sim/ten_million.sh $(BATON)
 
-experiments: bpf peers ## the papers' prototypes, live: half an hour on a quiet machine (installs: bpf, peers)
+experiments: bpf peers ## the papers' prototypes, live: some twenty minutes on a quiet machine (installs: bpf, peers)
 	$(CARGO) build --release --locked
 	$(BATON) experiment
 	$(BATON) experiment --page
 
-experiments-quick: bpf peers ## their shape in five minutes, in target/experiments (installs: bpf, peers)
+experiments-quick: bpf peers ## their shape in four minutes, in target/experiments (installs: bpf, peers)
 	$(CARGO) build --release --locked
 	$(BATON) experiment --quick --out $(or $(CARGO_TARGET_DIR),target)/experiments
 

@@ -4,6 +4,7 @@ use crate::exit::{self, Exit, Outcome, say};
 use crate::experiments::{self, EXPERIMENTS, Experiment, Lab, Size, page};
 use crate::flags::Experiment as Flags;
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Descriptors for each session: client, switch on both sides, server; and those of the program.
 const CONNECTIONS: usize = 4 * 2_000;
@@ -15,9 +16,17 @@ const CONNECTIONS: usize = 4 * 2_000;
 pub fn run(args: &Flags) -> Outcome {
     let mut out = io::stdout().lock();
     if args.list {
-        for Experiment { name, title, source, .. } in EXPERIMENTS {
-            writeln!(out, "{name:15} {title} ({source})")?;
+        let (mut full, mut quick) = (Duration::ZERO, Duration::ZERO);
+        for experiment in EXPERIMENTS {
+            let Experiment { name, title, source, .. } = experiment;
+            let (own, short) = (experiment.about(Size::Full)?, experiment.about(Size::Quick)?);
+            let (own_s, short_s) = (own.as_secs(), short.as_secs());
+            writeln!(out, "{name:15} {own_s:4} s, quick {short_s:3} s: {title} ({source})")?;
+            full += own;
+            quick += short;
         }
+        let (full_s, quick_s) = (full.as_secs(), quick.as_secs());
+        writeln!(out, "{:15} {full_s:4} s, quick {quick_s:3} s, as planned", "all")?;
         return Ok(Exit::Done);
     }
     if let Some(path) = &args.page {

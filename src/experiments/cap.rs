@@ -1,9 +1,9 @@
 //! Casalicchio, Colajanni, WWW10 2001: the prototype, by clients.
 
 use super::picture::Picture;
-use super::users::{Crowd, Visited, hurried, programs};
+use super::users::{Crowd, Visited, covered, hurried, programs};
 use super::{Experiment, Front, Job, Row, Size};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use model::CpuCost;
 use policy::Class;
 use serde::Deserialize;
@@ -25,8 +25,8 @@ pub const EXPERIMENT: Experiment = Experiment {
             of utilisation. Intensive dynamic: CAP serves 13 % more at 160 clients, 21 % more \
             at 240.",
     here: "Real: clients (closed loop, four connections a page), sockets, the switch deciding on \
-           each request, Collector and Manager: servers report their open connections, and the \
-           switch asks for them. Emulated: the servers' CPU, disk and cache, programs included. \
+           each request, Collector and Manager: servers report the requests that they work on \
+           (connections there; the switch keeps its own open), and it asks for them. Emulated: the servers' CPU, disk and cache, programs included. \
            The 10 s are the model's, like all times. LARD with its own, undelayed count is shown \
            beside, as it was published in 1998.",
     scenario: include_str!("../../experiments/cap/scenario.toml"),
@@ -44,6 +44,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 const CLIENTS: &str = "clients";
+
+/// LARD with its own count.
+const UNDELAYED: &str = "LARD undelayed";
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,12 +70,20 @@ struct Scenario {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Extent {
-    clients: Vec<usize>,
-    repeats: u32,
-    close_clients: Vec<usize>,
-    close_repeats: u32,
+    points: Vec<Points>,
     warm_s: f64,
     measure_s: f64,
+}
+
+/// Points of one workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Points {
+    workload: String,
+    clients: Vec<usize>,
+    repeats: u32,
+    /// Of LARD with its own count, which no claim needs.
+    undelayed_repeats: u32,
 }
 
 /// The prototype's dynamic workload with all programs light. Our reading: the paper does not spell
@@ -87,9 +98,9 @@ const LIGHT: Mix<'static> = {
     Mix { name: "prototype-light", services: SERVICES, ..PUBLISHING_STATIC }
 };
 
-/// The workloads, and whether their distances are small.
-const WORKLOADS: [(&str, Mix<'static>, bool); 3] =
-    [("static", PUBLISHING_STATIC, false), ("light", LIGHT, true), ("intensive", PROTOTYPE, true)];
+/// The workloads.
+const WORKLOADS: [(&str, Mix<'static>); 3] =
+    [("static", PUBLISHING_STATIC), ("light", LIGHT), ("intensive", PROTOTYPE)];
 
 /// Apache of P-HTTP on a CPU that is so much slower.
 pub(super) fn slowed(slower: f64) -> CpuCost {
@@ -106,6 +117,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         Size::Quick => scenario.quick.clone(),
     };
     let late = Duration::from_secs_f64(scenario.late_s * scenario.scale);
+    covered(late.as_secs_f64(), extent.warm_s, extent.measure_s)?;
     let reported = Front::Baton {
         policy: "name = \"lard\"\nmetric = \"reported\"".to_owned(),
         delivery: "relay",
@@ -114,16 +126,21 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     let fronts = [
         ("CAP", Front::relay("name = \"cap\"")),
         ("LARD 10 s late", reported),
-        ("LARD undelayed", Front::relay("name = \"lard\"")),
+        (UNDELAYED, Front::relay("name = \"lard\"")),
     ];
     let mut jobs = Vec::new();
-    for (case, mix, close) in WORKLOADS {
-        let visits = Arc::new(Visits::new(&site(&scenario, &mix)?, 1));
-        for clients in &extent.clients {
-            let close = close && extent.close_clients.contains(clients);
-            let repeats = if close { extent.close_repeats } else { extent.repeats };
-            for repeat in 1..=repeats {
+    for points in &extent.points {
+        let known = WORKLOADS.iter().find(|(name, _)| *name == points.workload);
+        let (case, mix) = known.with_context(|| format!("no workload {}", points.workload))?;
+        let mix = site(&scenario, mix)?;
+        for repeat in 1..=points.repeats {
+            // Others come each time, to the same site.
+            let visits = Arc::new(Visits::new(&mix, 1).with_users(u64::from(repeat)));
+            for clients in &points.clients {
                 for (curve, front) in &fronts {
+                    if *curve == UNDELAYED && repeat > points.undelayed_repeats {
+                        continue;
+                    }
                     let visited = visited(&scenario, &extent, Arc::clone(&visits), *clients);
                     let row = Row::new(case, curve, *clients as f64, repeat);
                     let label = format!("{case}, {curve}, {clients} clients, {repeat}");

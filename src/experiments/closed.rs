@@ -17,12 +17,58 @@ pub struct Closed {
     pub sessions: usize,
     /// Whether the requests of a batch go out at once.
     pub pipelining: bool,
-    /// Share of the requests that is not measured, 0 to 1: the caches fill.
-    pub warm_share: f64,
-    /// Not measured for longer than this, in real seconds, either.
-    pub warm_s_max: f64,
-    /// Measured for so long at most, in real seconds.
-    pub measure_s_max: f64,
+    /// What is measured.
+    pub window: Window,
+}
+
+/// What of the requests is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Window {
+    /// The same requests, whoever answers them and however fast.
+    Requests {
+        /// So many before are not measured: the caches fill.
+        warm: u64,
+        /// So many are.
+        measured: u64,
+        /// It ends after so many real seconds in any case, warm-up included, and is then marked as
+        /// limited by its `window`.
+        seconds_max: f64,
+    },
+    /// Real seconds, where all requests are alike.
+    Seconds {
+        /// Not measured.
+        warm: f64,
+        /// Measured.
+        measured: f64,
+    },
+}
+
+impl Window {
+    /// Whether the warm-up is over.
+    fn begins(&self, report: &Report) -> bool {
+        let took_s = report.took.as_secs_f64();
+        match *self {
+            Self::Requests { warm, seconds_max, .. } => {
+                report.settled() >= warm || took_s >= seconds_max / 2.0
+            }
+            Self::Seconds { warm, .. } => took_s >= warm,
+        }
+    }
+
+    /// Whether what began with `first` is over.
+    fn ends(&self, first: &Report, report: &Report) -> bool {
+        match *self {
+            Self::Requests { warm, measured, seconds_max } => {
+                report.settled() >= warm + measured || report.took.as_secs_f64() >= seconds_max
+            }
+            Self::Seconds { measured, .. } => (report.took - first.took).as_secs_f64() >= measured,
+        }
+    }
+
+    /// Whether time was over before the requests were.
+    fn is_cut(&self, last: &Report) -> bool {
+        matches!(*self, Self::Requests { warm, measured, .. } if last.settled() < warm + measured)
+    }
 }
 
 /// What was seen at a moment.
@@ -47,22 +93,12 @@ impl Closed {
         let (mut first, mut last): (Option<Mark>, Option<Mark>) = (None, None);
         let mut broken = None;
         let (end, ended) = watch::channel(false);
-        let planned = self.plan.trace.requests.len() as u64;
-        let warm = (planned as f64 * self.warm_share) as u64;
-        // The last sessions are alone with each other: not the load that is measured.
-        let enough = planned.saturating_sub(2 * self.sessions as u64);
         let progress = |report: &Report| {
-            let took_s = report.took.as_secs_f64();
             let mark =
                 || Ok::<_, anyhow::Error>(Mark { report: report.clone(), moment: bed.look()? });
             let made = match (&first, &last) {
-                (None, _) if report.settled() >= warm || took_s >= self.warm_s_max => {
-                    mark().map(|mark| first = Some(mark))
-                }
-                (Some(begin), None)
-                    if report.settled() >= enough
-                        || took_s - begin.report.took.as_secs_f64() >= self.measure_s_max =>
-                {
+                (None, _) if self.window.begins(report) => mark().map(|mark| first = Some(mark)),
+                (Some(begin), None) if self.window.ends(&begin.report, report) => {
                     end.send_replace(true);
                     mark().map(|mark| last = Some(mark))
                 }
@@ -90,6 +126,9 @@ impl Closed {
         );
         let (first, last) = first.zip(last).context("the trace was over before it was measured")?;
         fill(&mut row, &bed, &first, &last);
+        if self.window.is_cut(&last.report) {
+            row.limited_by("window");
+        }
         Ok(vec![row])
     }
 
@@ -106,6 +145,12 @@ impl Closed {
         options.timeout = std::time::Duration::from_secs(120);
         load::replay(Arc::clone(&self.plan), options, progress, stop).await
     }
+}
+
+/// About how long a point takes whose window is of requests, in real seconds: time scales are such
+/// that the fastest policy gives some 4,500 requests a second, and WRR gives two fifths of that.
+pub fn about_s(requests: u64, is_wrr: bool) -> f64 {
+    requests as f64 / if is_wrr { 1_800.0 } else { 4_500.0 }
 }
 
 /// Done when the first of them is.
@@ -131,6 +176,8 @@ fn fill(row: &mut Row, bed: &Bed, first: &Mark, last: &Mark) {
         row.set("hit_ratio", hits as f64 / (hits + misses) as f64);
     }
     row.set("megabits_s", (new.body_bytes - old.body_bytes) as f64 * 8.0 / 1e6 / model_s);
+    row.set("first_request", old.settled() as f64);
+    row.set("last_request", new.settled() as f64);
     row.set("failed", (new.failures() - old.failures()) as f64);
     let mut latency_us = new.latency_us.clone();
     if latency_us.subtract(&old.latency_us).is_ok() {

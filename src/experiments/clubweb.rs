@@ -55,6 +55,7 @@ struct Scenario {
 struct Extent {
     users_s: Vec<f64>,
     repeats: u32,
+    other_repeats: u32,
     warm_s: f64,
     measure_s: f64,
 }
@@ -62,7 +63,8 @@ struct Extent {
 const MODELS: [(&str, Mix<'static>); 2] =
     [("cpu-bound", CLUBWEB_CPU), ("disk-bound", CLUBWEB_DISK)];
 
-fn fronts(scenario: &Scenario) -> Vec<(&'static str, Front)> {
+/// Curve, front, and whether a claim is about it.
+fn fronts(scenario: &Scenario) -> Vec<(&'static str, Front, bool)> {
     let bounded = format!("name = \"bounded-hash\"\nbalance_factor = {}", scenario.balance_factor);
     let utilisation = Front::Baton {
         policy: "name = \"lard\"\nmetric = \"utilisation\"".to_owned(),
@@ -70,11 +72,11 @@ fn fronts(scenario: &Scenario) -> Vec<(&'static str, Front)> {
         reports: Some(Duration::from_secs_f64(scenario.reports_s * scenario.scale)),
     };
     vec![
-        ("CAP", Front::relay("name = \"cap\"")),
-        ("LARD", Front::relay("name = \"lard\"")),
-        ("LARD on utilisation", utilisation),
-        ("RR", Front::relay("name = \"round-robin\"")),
-        ("bounded hashing", Front::relay(bounded)),
+        ("CAP", Front::relay("name = \"cap\""), true),
+        ("LARD", Front::relay("name = \"lard\""), true),
+        ("LARD on utilisation", utilisation, true),
+        ("RR", Front::relay("name = \"round-robin\""), false),
+        ("bounded hashing", Front::relay(bounded), false),
     ]
 }
 
@@ -88,10 +90,14 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     let [light, heavy] = [scenario.light_ms, scenario.heavy_ms].map(Duration::from_millis);
     let mut jobs = Vec::new();
     for (case, mix) in MODELS {
-        let visits = Arc::new(Visits::new(&hurried(&mix, scenario.scale)?, 1));
+        let mix = hurried(&mix, scenario.scale)?;
         for repeat in 1..=extent.repeats {
+            let visits = Arc::new(Visits::new(&mix, 1).with_users(u64::from(repeat)));
             for users_s in &extent.users_s {
-                for (curve, front) in &fronts {
+                for (curve, front, claimed) in &fronts {
+                    if repeat > extent.other_repeats && !claimed {
+                        continue;
+                    }
                     let visited = Visited {
                         visits: Arc::clone(&visits),
                         crowd: Crowd::Open(*users_s),

@@ -1,6 +1,6 @@
 //! Andreolini, Colajanni, Nuccio, WWW 2003: the stress test, one small file by servers.
 
-use super::closed::Closed;
+use super::closed::{Closed, Window};
 use super::cluster::{Cluster, by_request, closing};
 use super::peers::Program;
 use super::picture::Picture;
@@ -138,8 +138,6 @@ fn closed(plan: &Arc<Plan>, sessions: usize, (warm_s, measure_s): (f64, f64)) ->
         plan: Arc::clone(plan),
         sessions,
         pipelining: false,
-        warm_share: 1.0,
-        warm_s_max: warm_s,
-        measure_s_max: measure_s,
+        window: Window::Seconds { warm: warm_s, measured: measure_s },
     }
 }

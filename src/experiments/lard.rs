@@ -1,6 +1,6 @@
 //! Pai and others, ASPLOS 1998: the prototype, by nodes.
 
-use super::closed::Closed;
+use super::closed::{Closed, Window, about_s};
 use super::cluster::{Cluster, by_request, closing, divided, kept};
 use super::peers::Program;
 use super::picture::Picture;
@@ -26,7 +26,8 @@ pub const EXPERIMENT: Experiment = Experiment {
            relay routes each request of a connection by itself; servers are charged with a \
            connection's set-up for each request, as the paper's were. Rice and IBM are twins with \
            an eighth of all that has a size; the real trace is the one that ships, three sites \
-           merged.",
+           merged. Everybody is measured on the same requests; repeats are of other twins, or of \
+           the next part of the real trace.",
     scenario: include_str!("../../experiments/lard/scenario.toml"),
     plan,
     pictures: &[
@@ -51,76 +52,95 @@ struct Scenario {
     requests: u32,
     real_cache_share: f64,
     balance_factor: u32,
-    warm_share: f64,
-    warm_s_max: f64,
-    measure_s_max: f64,
-    full: Extent,
-    quick: Extent,
+    haproxy_factors: Vec<u32>,
+    warm_requests: u64,
+    measured_requests: u64,
+    seconds_max: f64,
+    full: Vec<Extent>,
+    quick: Vec<Extent>,
 }
 
+/// Points of one workload.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Extent {
-    workloads: Vec<String>,
+    workload: String,
     nodes: Vec<usize>,
-    repeats: u32,
+    scale: Vec<f64>,
+    /// With so many nodes everybody is measured, and those whom claims are about so often.
     close_nodes: Vec<usize>,
-    close_repeats: u32,
-    rice_scale: Vec<f64>,
-    ibm_scale: Vec<f64>,
-    real_scale: Vec<f64>,
+    repeats: u32,
 }
 
-/// A workload, and the cache of a server for it.
+/// A workload in one of its repeats, and the cache of a server for it.
 struct Case {
     name: &'static str,
     plan: Arc<Plan>,
     cache_bytes: u64,
-    scales: Vec<f64>,
+    /// Requests before the measurement.
+    warm: u64,
 }
 
-/// Who is compared: the name of the curve, what stands before the servers, and whether it belongs
-/// to those whose distance is small.
-fn contenders(factor: u32) -> Vec<(&'static str, Front, bool)> {
-    let bounded = format!("name = \"bounded-hash\"\nbalance_factor = {factor}");
+/// Who is compared.
+struct Contender {
+    curve: String,
+    front: Front,
+    /// Measured with each number of nodes, or only with those that claims are about.
+    far: bool,
+    /// Measured again and again there.
+    again: bool,
+}
+
+fn contenders(scenario: &Scenario) -> Vec<Contender> {
+    let ours = |curve: &str, lines: String, far, again| Contender {
+        curve: curve.to_owned(),
+        front: Front::relay(lines),
+        far,
+        again,
+    };
+    let named = |name: &str| format!("name = \"{name}\"");
+    let bounded =
+        format!("{}\nbalance_factor = {}", named("bounded-hash"), scenario.balance_factor);
     let mut all = vec![
-        ("WRR", Front::relay("name = \"wrr\""), false),
-        ("LARD", Front::relay("name = \"lard\""), false),
-        ("LARD/R", Front::relay("name = \"lard-r\""), true),
-        ("bounded hashing", Front::relay(bounded), true),
+        ours("WRR", named("wrr"), true, true),
+        ours("LARD", named("lard"), true, false),
+        ours("LARD/R", named("lard-r"), true, true),
+        ours("bounded hashing", bounded, false, false),
     ];
-    let peer = Program::HaProxyBounded(factor);
-    if peer.is_there() {
-        all.push(("HAProxy bounded hashing", Front::Peer(peer), true));
+    if Program::HaProxy.is_there() {
+        all.extend(scenario.haproxy_factors.iter().map(|factor| Contender {
+            curve: format!("{HAPROXY} {factor}"),
+            front: Front::Peer(Program::HaProxyBounded(*factor)),
+            far: *factor == scenario.balance_factor,
+            again: true,
+        }));
     }
     all
 }
 
+/// HAProxy's curves begin so; the factor follows.
+pub(super) const HAPROXY: &str = "HAProxy bounded hashing";
+
 fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     let scenario: Scenario = toml::from_str(scenario)?;
-    let extent = match size {
-        Size::Full => scenario.full.clone(),
-        Size::Quick => scenario.quick.clone(),
-    };
-    let contenders = contenders(scenario.balance_factor);
+    let extents = if size == Size::Full { &scenario.full } else { &scenario.quick };
+    let contenders = contenders(&scenario);
     let mut jobs = Vec::new();
-    for name in &extent.workloads {
-        let case = case(name, &scenario, &extent)?;
-        ensure!(
-            case.scales.len() == extent.nodes.len(),
-            "{}: a time scale for each number of nodes",
-            case.name
-        );
-        for (at, nodes) in extent.nodes.iter().enumerate() {
-            let close = extent.close_nodes.contains(nodes);
-            let most = if close { extent.close_repeats } else { extent.repeats };
-            for repeat in 1..=most.max(extent.repeats) {
-                for (curve, front, is_close) in &contenders {
-                    if repeat > extent.repeats && !is_close {
-                        continue;
+    for extent in extents {
+        let Extent { workload, nodes, scale, .. } = extent;
+        ensure!(scale.len() == nodes.len(), "{workload}: a time scale for each number of nodes");
+        for repeat in 1..=extent.repeats {
+            let case = case(workload, &scenario, repeat)?;
+            let needed = case.warm + scenario.measured_requests;
+            let there = case.plan.trace.requests.len() as u64;
+            ensure!(needed < there, "{workload}: {needed} requests are measured, it has {there}");
+            for (nodes, scale) in nodes.iter().zip(scale) {
+                let close = extent.close_nodes.contains(nodes);
+                for contender in &contenders {
+                    let first = repeat == 1 && (close || contender.far);
+                    if first || (close && contender.again) {
+                        jobs.push(job(&scenario, &case, (*nodes, *scale), contender, repeat));
                     }
-                    let row = Row::new(case.name, curve, *nodes as f64, repeat);
-                    jobs.push(job(&scenario, &case, (*nodes, case.scales[at]), front, row));
                 }
             }
         }
@@ -128,27 +148,30 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-fn case(name: &str, scenario: &Scenario, extent: &Extent) -> Result<Case> {
-    let twin = |name, facts: &Facts, scales: &[f64]| {
+/// Each repeat is of another twin, or of the next part of the real trace.
+fn case(name: &str, scenario: &Scenario, repeat: u32) -> Result<Case> {
+    let warm = scenario.warm_requests;
+    let twin = |name, facts: &Facts| {
         let cache_bytes = (scenario.cache_mib << 20) / u64::from(scenario.part);
-        Ok(Case { name, plan: twin(facts, scenario)?, cache_bytes, scales: scales.to_vec() })
+        Ok(Case { name, plan: twin(facts, scenario, repeat)?, cache_bytes, warm })
     };
     match name {
-        "rice" => twin("rice", &RICE_1998, &extent.rice_scale),
-        "ibm" => twin("ibm", &IBM_1998, &extent.ibm_scale),
+        "rice" => twin("rice", &RICE_1998),
+        "ibm" => twin("ibm", &IBM_1998),
         TRACE_NAME => {
             let plan = Arc::new(real_plan(None)?);
-            let cache_bytes = plan.working_set_bytes as f64 * scenario.real_cache_share;
-            let (cache_bytes, scales) = (cache_bytes as u64, extent.real_scale.clone());
-            Ok(Case { name: TRACE_NAME, plan, cache_bytes, scales })
+            let cache_bytes = (plan.working_set_bytes as f64 * scenario.real_cache_share) as u64;
+            let warm = warm + u64::from(repeat - 1) * scenario.measured_requests;
+            Ok(Case { name: TRACE_NAME, plan, cache_bytes, warm })
         }
         _ => bail!("there is no workload {name}: rice, ibm or {TRACE_NAME}"),
     }
 }
 
-fn twin(facts: &Facts, scenario: &Scenario) -> Result<Arc<Plan>> {
+fn twin(facts: &Facts, scenario: &Scenario, repeat: u32) -> Result<Arc<Plan>> {
     let facts = divided(facts, scenario.part);
-    let twin = Twin { requests: scenario.requests, ..Twin::new(facts) };
+    let seed = u64::from(repeat);
+    let twin = Twin { requests: scenario.requests, seed, ..Twin::new(facts) };
     Ok(kept(twin.trace().context("the twin cannot be made of so few requests")?))
 }
 
@@ -156,16 +179,19 @@ fn job(
     scenario: &Scenario,
     case: &Case,
     (nodes, time_scale): (usize, f64),
-    front: &Front,
-    row: Row,
+    contender: &Contender,
+    repeat: u32,
 ) -> Job {
+    let row = Row::new(case.name, &contender.curve, nodes as f64, repeat);
     let closed = Closed {
         plan: Arc::clone(&case.plan),
         sessions: sessions(nodes),
         pipelining: false,
-        warm_share: scenario.warm_share,
-        warm_s_max: scenario.warm_s_max,
-        measure_s_max: scenario.measure_s_max,
+        window: Window::Requests {
+            warm: case.warm,
+            measured: scenario.measured_requests,
+            seconds_max: scenario.seconds_max,
+        },
     };
     let cluster = Cluster {
         servers: nodes,
@@ -174,13 +200,11 @@ fn job(
         time_scale,
         sizes: catalogue(&case.plan),
     };
-    let front = front.clone();
-    let label = format!("{}, {}, {nodes} nodes, {}", row.case, row.curve, row.repeat);
-    Job::new(label, POINT_S, move |lab| closed.measure(lab, &front, cluster.configs(), row))
+    let front = contender.front.clone();
+    let label = format!("{}, {}, {nodes} nodes, {repeat}", row.case, row.curve);
+    let about_s = about_s(case.warm + scenario.measured_requests, row.curve == "WRR");
+    Job::new(label, about_s, move |lab| closed.measure(lab, &front, cluster.configs(), row))
 }
-
-/// About how long a point takes, in real seconds.
-const POINT_S: f64 = 8.0;
 
 /// The Rice twin of another experiment, with a connection for each request or with kept ones.
 pub(super) fn rice(

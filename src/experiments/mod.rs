@@ -14,6 +14,7 @@ mod clubweb;
 mod clubweb_static;
 mod cluster;
 mod gauge;
+mod judges;
 mod lab;
 mod lard;
 mod machine;
@@ -26,7 +27,8 @@ mod users;
 mod wrr;
 
 pub use bed::Front;
-pub use claims::{CLAIMS, LiveClaim, Outcome, Tables};
+pub use claims::{CLAIMS, LiveClaim, Outcome, Tables, Verdict};
+pub use judges::Reader;
 pub use lab::{Job, Lab, Work};
 pub use picture::Picture;
 pub use table::{COLUMNS, Row, Spread, Table};
@@ -34,13 +36,14 @@ pub use table::{COLUMNS, Row, Spread, Table};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// The shape: all of them together in five minutes.
+    /// The shape: all of them together in four minutes.
     Quick,
-    /// What the page is made from: half an hour.
+    /// What the page is made from: about twenty minutes.
     Full,
 }
 
@@ -99,6 +102,14 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static Experiment>, &str> {
 }
 
 impl Experiment {
+    /// About how long its own scenario takes, as planned.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario.
+    pub fn about(&self, size: Size) -> Result<Duration> {
+        Ok((self.plan)(self.scenario, size)?.iter().map(|job| job.about).sum())
+    }
+
     /// Measures a scenario; `None` when we were asked to stop.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use super::claims::{CLAIMS, LiveClaim, Tables};
 use super::picture::axis;
 use super::table::short;
-use super::{EXPERIMENTS, Experiment, Table};
+use super::{EXPERIMENTS, Experiment, Row, Table};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
@@ -40,8 +40,8 @@ pub fn readme(experiment: &Experiment, table: &Table) -> String {
 pub fn render(tables: &Tables, folder: &str) -> String {
     let mut text = format!(
         "{BEGIN}\n## Live experiments\n\nWhat the papers did with prototypes, done again by `baton \
-         experiment` (`make experiments`, at most half an hour; `make experiments-quick`, five \
-         minutes), which writes this part from the numbers in [experiments]({folder}). Times and \
+         experiment` (`make experiments`, about twenty minutes; `make experiments-quick`, \
+         four), which writes this part from the numbers in [experiments]({folder}). Times and \
          rates are those of the modelled cluster, whose seconds last as long as the time scale \
          says; CPU shares are real. A number with `*` was measured where something other than the \
          modelled cluster may have been the bottleneck: the table's column `limit` says what.\n\n"
@@ -67,11 +67,10 @@ pub fn render(tables: &Tables, folder: &str) -> String {
 
 fn line(claim: &LiveClaim, tables: &Tables) -> String {
     let table = tables.get(claim.needs);
-    let outcome = table.and_then(claim.judge);
+    let outcome = table.and_then(|table| claim.outcome(table));
     let (word, measured) = match &outcome {
         None => ("not measured", "-"),
-        Some(outcome) if outcome.holds => ("reproduced", outcome.measured.as_str()),
-        Some(outcome) => ("not reproduced", outcome.measured.as_str()),
+        Some(outcome) => (outcome.verdict.name(), outcome.measured.as_str()),
     };
     let quick = table.is_some_and(|table| table.note("size") == "quick");
     let quick = if quick && outcome.is_some() { " (quick run)" } else { "" };
@@ -95,6 +94,7 @@ fn section(experiment: &Experiment, table: &Table, folder: &str) -> String {
         "```\n\nScenario: [{folder}scenario.toml]({folder}scenario.toml). All numbers: \
          [results.csv]({folder}results.csv)."
     );
+    text.push_str(&busy(table));
     for case in table.cases() {
         let _ = write!(text, "\n#### {case}\n\n");
         for picture in experiment.pictures.iter().filter(|picture| picture.case == case) {
@@ -103,6 +103,30 @@ fn section(experiment: &Experiment, table: &Table, folder: &str) -> String {
         for column in experiment.columns {
             text.push_str(&grid(table, case, column));
         }
+    }
+    text
+}
+
+/// Whether the machine had other work, said aloud; empty if it had none.
+fn busy(table: &Table) -> String {
+    let mut text = String::new();
+    let cores = table.note("machine").split(' ').next().and_then(|word| word.parse::<f64>().ok());
+    let load = table.note("load average").parse::<f64>().ok();
+    if let Some((load, cores)) = load.zip(cores).filter(|(load, cores)| *load > 0.5 * cores) {
+        let _ = write!(
+            text,
+            "\n**The machine was busy when this began**: load average {load} on {cores:.0} cores \
+             (an experiment just before counts too).\n"
+        );
+    }
+    let others = |row: &&Row| row.limit.split('+').any(|limit| limit == "others");
+    let (disturbed, points) = (table.rows.iter().filter(others).count(), table.rows.len());
+    if disturbed > 0 {
+        let _ = write!(
+            text,
+            "\n**Other programs worked during {disturbed} of {points} points** (`others`): no claim \
+             is judged by those.\n"
+        );
     }
     text
 }
@@ -192,6 +216,20 @@ mod tests {
         assert_eq!(second, format!("# Page\n\ntheirs\n\n{BEGIN}two\n{END}\nbelow\n"));
         assert_eq!(part(&second), format!("{BEGIN}two\n{END}"));
         assert_eq!(part("# Page\n"), "");
+    }
+
+    #[test]
+    fn a_busy_machine_is_said_aloud() {
+        let note = |key: &str, text: &str| (key.to_owned(), text.to_owned());
+        let mut row = Row::new("rice", "WRR", 6.0, 1);
+        let notes = vec![note("machine", "2 x CPU, Linux"), note("load average", "0.90")];
+        let mut table = Table { notes, rows: vec![row.clone()] };
+        assert_eq!(busy(&table), "");
+        table.notes[1].1 = "1.10".to_owned();
+        assert!(busy(&table).contains("load average 1.1 on 2 cores"));
+        row.limited_by("others");
+        table.rows.push(row);
+        assert!(busy(&table).contains("1 of 2 points"));
     }
 
     #[test]

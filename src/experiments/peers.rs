@@ -78,7 +78,8 @@ impl Program {
     fn servers(self, addresses: &[SocketAddr]) -> String {
         let line = |(at, address): (usize, &SocketAddr)| match self {
             Self::HaProxy | Self::HaProxyBounded(_) => {
-                format!("    server s{at} {address} pool-purge-delay 60s")
+                // Points on the ring go by weight; at 1 there are too few for even shares.
+                format!("    server s{at} {address} weight 10 pool-purge-delay 60s")
             }
             Self::Nginx => format!("        server {address} max_fails=0;"),
             Self::Apache => format!(

@@ -1,6 +1,6 @@
 //! Aron, Druschel, Zwaenepoel, USENIX 1999: the prototype, with and without persistent connections.
 
-use super::closed::Closed;
+use super::closed::{Closed, Window, about_s};
 use super::cluster::{Cluster, by_request, divided};
 use super::lard::rice;
 use super::picture::Picture;
@@ -50,9 +50,9 @@ struct Scenario {
     per_connection: f64,
     reports_ms: u64,
     sessions_per_server: usize,
-    warm_share: f64,
-    warm_s_max: f64,
-    measure_s_max: f64,
+    warm_requests: u64,
+    measured_requests: u64,
+    seconds_max: f64,
     full: Extent,
     quick: Extent,
 }
@@ -98,6 +98,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     ensure!(extent.scale.len() == extent.nodes.len(), "a time scale for each number of nodes");
     let facts = divided(&RICE, scenario.part);
     let contenders = contenders(scenario.reports_ms);
+    let requests = scenario.warm_requests + scenario.measured_requests;
     let mut jobs = Vec::new();
     for repeat in 1..=extent.repeats {
         let make = (scenario.requests, scenario.per_connection, u64::from(repeat));
@@ -111,9 +112,11 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                     plan: Arc::clone(plan),
                     sessions: scenario.sessions_per_server * nodes,
                     pipelining: *keeps,
-                    warm_share: scenario.warm_share,
-                    warm_s_max: scenario.warm_s_max,
-                    measure_s_max: scenario.measure_s_max,
+                    window: Window::Requests {
+                        warm: scenario.warm_requests,
+                        measured: scenario.measured_requests,
+                        seconds_max: scenario.seconds_max,
+                    },
                 };
                 let cluster = Cluster {
                     servers: *nodes,
@@ -126,12 +129,9 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                 let front = front.clone();
                 let label = format!("{curve}, {nodes} nodes, {repeat}");
                 let work = move |lab: &_| closed.measure(lab, &front, cluster.configs(), row);
-                jobs.push(Job::new(label, POINT_S, work));
+                jobs.push(Job::new(label, about_s(requests, curve.starts_with("WRR")), work));
             }
         }
     }
     Ok(jobs)
 }
-
-/// About how long a point takes, in real seconds.
-const POINT_S: f64 = 7.0;

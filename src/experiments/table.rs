@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// What each row tells, beside where it belongs. Times and rates are the modelled cluster's, but
 /// for those called `real`; an empty field was not measured.
-pub const COLUMNS: [&str; 21] = [
+pub const COLUMNS: [&str; 26] = [
     // Answered requests a second.
     "requests_s",
     // Share of requests that the servers' caches had.
@@ -37,6 +37,15 @@ pub const COLUMNS: [&str; 21] = [
     "late_us",
     // Requests that failed.
     "failed",
+    // Share of the requests due that had neither been answered nor failed at the end, 0 to 1.
+    "cut_off",
+    // Pages of which an object failed.
+    "pages_failed",
+    // Users who were turned away because too many were there.
+    "turned_away",
+    // Which requests of the trace were measured: so many settled before, and at the end.
+    "first_request",
+    "last_request",
     "real_requests_s",
     "real_seconds",
     "time_scale",
@@ -75,6 +84,14 @@ impl Row {
         self.values[position(column)] = value;
     }
 
+    /// Notes something that may have been the bottleneck.
+    pub fn limited_by(&mut self, what: &str) {
+        if !self.limit.split('+').any(|known| known == what) {
+            let between = if self.limit.is_empty() { "" } else { "+" };
+            self.limit = format!("{}{between}{what}", self.limit);
+        }
+    }
+
     /// A value; NaN if it was not measured.
     ///
     /// # Panics
@@ -98,6 +115,8 @@ pub struct Spread {
     pub min: f64,
     /// The greatest.
     pub max: f64,
+    /// How many repeats have a value.
+    pub count: usize,
     /// Whether anything but the modelled cluster may have limited any of them.
     pub limited: bool,
 }
@@ -145,7 +164,8 @@ impl Table {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
         let median = values[(values.len() - 1) / 2];
-        Some(Spread { median, min, max, limited: rows.iter().any(|row| !row.limit.is_empty()) })
+        let limited = rows.iter().any(|row| !row.limit.is_empty());
+        Some(Spread { median, min, max, count: values.len(), limited })
     }
 
     /// A curve from left to right.

@@ -87,6 +87,23 @@ pub fn hurried<'a>(mix: &Mix<'a>, factor: f64) -> Result<Mix<'a>> {
     Ok(Mix { think_s, ..*mix })
 }
 
+/// A policy that acts every `period_s` real seconds is seen at work: twice before the measurement
+/// and five times in it, at least.
+///
+/// # Errors
+/// How long it would have to be.
+pub fn covered(period_s: f64, warm_s: f64, measure_s: f64) -> Result<()> {
+    // Products of decimal fractions are off by what binary ones leave.
+    let enough = warm_s >= 1.999 * period_s && measure_s >= 4.999 * period_s;
+    ensure!(
+        enough,
+        "a period of {period_s:.2} s (real) wants a warm_s of {:.2} and a measure_s of {:.2}",
+        2.0 * period_s,
+        5.0 * period_s
+    );
+    Ok(())
+}
+
 impl Visited {
     /// About how long a point takes, in real seconds.
     pub fn about_s(&self) -> f64 {
@@ -183,22 +200,45 @@ impl Visited {
         }
         let requests_us = &outcome.requests.due_us;
         for (column, share) in [("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99)] {
-            row.set(column, requests_us.value_at_quantile(share) as f64 / 1e3 / scale);
+            row.set(
+                column,
+                some_us(requests_us.len(), requests_us.value_at_quantile(share)) / 1e3 / scale,
+            );
         }
-        let page_us = outcome.pages.due_us.value_at_quantile(0.9);
-        row.set("page_p90_ms", page_us as f64 / 1e3 / scale);
-        if outcome.bottleneck().is_some() && !row.limit.contains("client") {
-            let between = if row.limit.is_empty() { "" } else { "+" };
-            row.limit.push_str(between);
-            row.limit.push_str("client");
+        let pages_us = &outcome.pages.due_us;
+        let page_us = some_us(pages_us.len(), pages_us.value_at_quantile(0.9));
+        row.set("page_p90_ms", page_us / 1e3 / scale);
+        let due = outcome.answered() + outcome.cut_off;
+        row.set("cut_off", outcome.cut_off as f64 / due.max(1) as f64);
+        row.set("pages_failed", outcome.pages_failed as f64);
+        row.set("turned_away", outcome.pace.turned_away as f64);
+        if outcome.bottleneck().is_some() {
+            row.limited_by("client");
         }
     }
+}
+
+/// A quantile of so many times, in microseconds; of none it is no number, and surely not 0.
+fn some_us(count: u64, quantile_us: u64) -> f64 {
+    if count == 0 { f64::NAN } else { quantile_us as f64 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use workload::visits::PUBLISHING_STATIC;
+
+    #[test]
+    fn a_period_longer_than_what_is_measured_is_refused() {
+        assert!(covered(2.0, 4.0, 10.0).is_ok());
+        assert!(covered(2.0, 3.0, 10.0).is_err() && covered(2.0, 4.0, 9.0).is_err());
+    }
+
+    #[test]
+    fn the_quantile_of_nothing_is_no_number() {
+        assert!(some_us(0, 0).is_nan());
+        assert_eq!(some_us(3, 700), 700.0);
+    }
 
     #[test]
     fn users_think_faster_and_a_program_is_never_cached() {

@@ -2,7 +2,7 @@
 
 use super::cap::slowed;
 use super::picture::Picture;
-use super::users::{Crowd, Visited, hurried, programs};
+use super::users::{Crowd, Visited, covered, hurried, programs};
 use super::{Experiment, Front, Job, Row, Size};
 use anyhow::Result;
 use serde::Deserialize;
@@ -57,7 +57,8 @@ struct Scenario {
 #[serde(deny_unknown_fields)]
 struct Extent {
     periods_s: Vec<f64>,
-    repeats: u32,
+    publishing_repeats: u32,
+    dynamic_repeats: u32,
     warm_s: f64,
     measure_s: f64,
 }
@@ -69,16 +70,18 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         Size::Quick => scenario.quick.clone(),
     };
     let sites = [
-        ("publishing", PUBLISHING_STATIC, scenario.publishing_users_s),
-        ("dynamic", PROTOTYPE, scenario.dynamic_users_s),
+        ("publishing", PUBLISHING_STATIC, scenario.publishing_users_s, extent.publishing_repeats),
+        ("dynamic", PROTOTYPE, scenario.dynamic_users_s, extent.dynamic_repeats),
     ];
+    let longest_s = extent.periods_s.iter().copied().fold(0.0, f64::max);
+    covered(longest_s * scenario.scale, extent.warm_s, extent.measure_s)?;
     let mut jobs = Vec::new();
-    for (case, mix, users_s) in sites {
+    for (case, mix, users_s, repeats) in sites {
         let Scenario { documents, objects, programs, .. } = scenario;
         let site = Site { documents, objects, programs, exponent: 0.0 };
         let mix = hurried(&Mix { site, ..mix }, scenario.scale)?;
-        let visits = Arc::new(Visits::new(&mix, 1));
-        for repeat in 1..=extent.repeats {
+        for repeat in 1..=repeats {
+            let visits = Arc::new(Visits::new(&mix, 1).with_users(u64::from(repeat)));
             for (curve, policy, period_s) in points(&extent.periods_s, scenario.scale) {
                 let visited = visited(&scenario, &extent, Arc::clone(&visits), users_s);
                 let row = Row::new(case, curve, period_s, repeat);

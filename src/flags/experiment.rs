@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  baton experiment                       # all of them: half an hour, on a quiet machine
+  baton experiment                       # all of them: some twenty minutes, on a quiet machine
   baton experiment lard --quick --out /tmp/experiments
   baton experiment --page                # docs/RESULTS-LIVE.md from the numbers that are there
   baton experiment --list
@@ -18,7 +18,7 @@ pub struct Experiment {
     /// Which ones [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Few points: the shape in five minutes
+    /// Few points: the shape in four minutes
     #[arg(long)]
     pub quick: bool,
     /// Where numbers, pictures and pages go, a folder for each experiment
