@@ -6,13 +6,11 @@ use crate::limits;
 use crate::loading::{self, Display, Job, Script, Study, script};
 use crate::logs::Unfit;
 use crate::whatif::words::{count, size};
-use anyhow::{Context, Result};
-use std::fs;
+use anyhow::{Context, Result, anyhow};
+use load::{Manner, Users};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-
-/// Connections for which there is to be room, however few users there may be.
-const CONNECTIONS: usize = 10_000;
 
 /// Asks, and reports.
 ///
@@ -43,16 +41,16 @@ fn done(args: &Load) -> Outcome {
     if let Some(folder) = &args.report.write_site {
         return write_site(&job, folder);
     }
-    // Where the system allows few open files, further users are turned away, and counted.
-    let allowed = limits::connections_allowed(job.sessions_max.max(CONNECTIONS));
-    job.sessions_max = job.sessions_max.min(allowed);
+    fit(&mut job)?;
+    // Before the run, so that a minute of measuring is not lost to a wrong path.
+    let files = opened(args)?;
     let stop = loading::interrupt()?;
     let mut display = Display::new(&job, args.report.quiet);
     let outcomes = loading::play(&job, &stop, |run, outcome| display.show(run, outcome));
     display.finish();
     let stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
     let study = Study::new(job, command(args.work.seed), outcomes?, stopped);
-    report(args, &study)?;
+    report(args, &study, files)?;
     Ok(if stopped {
         Exit::Interrupted
     } else if study.wrong_content() {
@@ -66,22 +64,76 @@ fn done(args: &Load) -> Outcome {
     })
 }
 
-fn report(args: &Load, study: &Study) -> Result<()> {
+/// Raises the limit of open files as far as users need it. Where the system allows too few,
+/// further users of an open loop are turned away, and counted.
+///
+/// # Errors
+/// When the users of a closed loop have no room: fewer would be another test.
+fn fit(job: &mut Job) -> Result<()> {
+    // A connection that is over lingers until the server has closed it, beside its successor.
+    let (connections, lingering) = match job.manner {
+        Manner::Parallel(count) => (count, 0),
+        Manner::Pipelined => (1, 0),
+        Manner::Closing(count) => (count, count),
+    };
+    let each = connections + lingering;
+    let users = match job.users {
+        Users::Closed(users) => users,
+        Users::Open(_) => job.sessions_max,
+    };
+    // There a connection counts as two files, the client's and the server's.
+    let pairs = users.saturating_mul(each).div_ceil(2);
+    let files = limits::connections_allowed(pairs.max(1)).saturating_mul(2);
+    let room = (files / each).max(1);
+    match job.users {
+        Users::Closed(users) if room < users => Err(anyhow!(
+            "{} users with {connections} connections each need {} open files, and this process \
+             may have them for {} users: raise `ulimit -Hn`, or give fewer --clients or \
+             --connections",
+            count(users as u64),
+            count((users * each) as u64),
+            count(room as u64)
+        )),
+        Users::Closed(_) => Ok(()),
+        Users::Open(_) => {
+            job.sessions_max = job.sessions_max.min(room);
+            Ok(())
+        }
+    }
+}
+
+/// A report that is asked for: where, what makes it, and the open file.
+type Open<'a> = (&'a Path, fn(&Study) -> String, File);
+
+fn opened(args: &Load) -> Result<Vec<Open<'_>>> {
     let files = [
         (&args.report.csv, loading::csv as fn(&Study) -> String),
         (&args.report.svg, loading::svg),
         (&args.report.html, loading::page),
     ];
-    for (path, make) in files {
-        let Some(path) = path else { continue };
-        fs::write(path, make(study)).with_context(|| format!("cannot write {}", path.display()))?;
-        say(format_args!("written: {}", path.display()));
-    }
+    let asked = files.into_iter().filter_map(|(path, make)| Some((path.as_deref()?, make)));
+    asked
+        .map(|(path, make)| {
+            let file = File::create(path);
+            let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+            Ok((path, make, file))
+        })
+        .collect()
+}
+
+/// The table first: it is there even if a file cannot be written.
+fn report(args: &Load, study: &Study, files: Vec<Open<'_>>) -> Result<()> {
     let mut out = io::stdout().lock();
     if args.report.json {
         writeln!(out, "{}", loading::json(study))?;
     } else {
         out.write_all(loading::text(study).as_bytes())?;
+    }
+    out.flush()?;
+    for (path, make, mut file) in files {
+        let written = file.write_all(make(study).as_bytes());
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+        say(format_args!("written: {}", path.display()));
     }
     Ok(())
 }

@@ -1,19 +1,22 @@
 //! How it went, a row for each span of each run.
 
-use super::study::Study;
+use super::study::{SHARES, Study, enough};
 
 /// The table, with its head.
 pub fn csv(study: &Study) -> String {
     let mut out = "run,at_s,sessions,pages,requests,connections,body_bytes,failed,under_way,\
-                   pages_p50_ms,pages_p90_ms,pages_p99_ms\n"
+                   pages_p50_ms,pages_p90_ms,pages_p99_ms,cut_off,length_s\n"
         .to_owned();
     for (run, outcome) in (1..).zip(&study.outcomes) {
         for slice in &outcome.slices {
-            // No page, no time of pages.
-            let ms = |us: u64| if us > 0 { (us as f64 / 1e3).to_string() } else { String::new() };
-            let [p50, p90, p99] = slice.pages_us.map(ms);
+            // Too few pages, no time of pages.
+            let ms = |at: usize| match enough(slice.pages, SHARES[at]) {
+                true => (slice.pages_us[at] as f64 / 1e3).to_string(),
+                false => String::new(),
+            };
+            let [p50, p90, p99] = [0, 1, 2].map(ms);
             out += &format!(
-                "{run},{:.3},{},{},{},{},{},{},{},{p50},{p90},{p99}\n",
+                "{run},{:.3},{},{},{},{},{},{},{},{p50},{p90},{p99},{},{:.3}\n",
                 slice.at_s,
                 slice.sessions,
                 slice.pages,
@@ -22,6 +25,8 @@ pub fn csv(study: &Study) -> String {
                 slice.body_bytes,
                 slice.failed,
                 slice.under_way,
+                slice.cut_off,
+                slice.length_s,
             );
         }
     }

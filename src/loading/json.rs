@@ -2,7 +2,7 @@
 
 use super::plan::Asked;
 use super::story::{asked, caveats, failures, headline, how, when};
-use super::study::{Row, SHARE_NAMES, Study, class_name};
+use super::study::{Row, SHARE_NAMES, Study, class_name, enough};
 use crate::whatif::words::thousandths;
 use load::{ClassOutcome, Outcome, Slice};
 use serde_json::{Map, Value, json};
@@ -43,11 +43,17 @@ pub fn json(study: &Study) -> String {
         "caveats": caveats(study),
         "took_s": thousandths(whole.took.as_secs_f64()),
         "sessions": whole.arrived,
-        "pages": whole.pages.due_us.len(),
+        "pages": whole.pages.done,
         "pages_failed": whole.pages_failed,
         "requests": whole.answered(),
         "failed": whole.failures(),
         "cut_off": whole.cut_off,
+        "oldest_unanswered": whole.unanswered.as_ref().map(|one| json!({
+            "waited_ms": one.waited_us as f64 / 1e3,
+            "target": one.target,
+        })),
+        "pages_cut_off": whole.pages.cut_off,
+        "sessions_cut_off": whole.sessions.cut_off,
         "connections": whole.connections,
         "body_bytes": whole.body_bytes,
         "resent": whole.resent,
@@ -87,6 +93,7 @@ fn row(row: &Row) -> Value {
         "of": row.of,
         "class": row.class,
         "count": row.count,
+        "cut_off": row.cut_off,
         "due_ms": object(&row.due_ms),
         "sent_ms": object(&row.sent_ms),
     })
@@ -95,8 +102,8 @@ fn row(row: &Row) -> Value {
 fn class(class: &ClassOutcome) -> Value {
     json!({
         "class": class_name(class.class),
-        "requests": class.requests.due_us.len(),
-        "pages": class.pages.due_us.len(),
+        "requests": class.requests.done,
+        "pages": class.pages.done,
         "failed": class.failed,
         "hits": class.hits,
         "misses": class.misses,
@@ -116,7 +123,7 @@ fn run(outcome: &Outcome) -> Value {
 
 fn slice(slice: &Slice) -> Value {
     let [p50_us, p90_us, p99_us] = slice.pages_us;
-    let ms = |us: u64| (us > 0).then_some(us as f64 / 1e3);
+    let ms = |(us, share)| enough(slice.pages, share).then_some(us as f64 / 1e3);
     json!({
         "at_s": thousandths(slice.at_s),
         "sessions": slice.sessions,
@@ -126,6 +133,8 @@ fn slice(slice: &Slice) -> Value {
         "body_bytes": slice.body_bytes,
         "failed": slice.failed,
         "under_way": slice.under_way,
-        "pages_ms": { "p50": ms(p50_us), "p90": ms(p90_us), "p99": ms(p99_us) },
+        "cut_off": slice.cut_off,
+        "length_s": thousandths(slice.length_s),
+        "pages_ms": { "p50": ms((p50_us, 0.5)), "p90": ms((p90_us, 0.9)), "p99": ms((p99_us, 0.99)) },
     })
 }

@@ -107,7 +107,7 @@ impl<'a> Display<'a> {
     /// A line for whoever reads a log.
     fn line(&mut self, since: Duration, outcome: &Outcome) -> String {
         let (took, requests, pages) = self.before;
-        let now = (outcome.took, outcome.answered(), outcome.pages.due_us.len());
+        let now = (outcome.took, outcome.answered(), outcome.pages.done);
         self.before = now;
         let over_s = now.0.saturating_sub(took).as_secs_f64();
         let rate = |now: u64, before: u64| {

@@ -81,13 +81,15 @@ fn rates(study: &Study) -> Markup {
                 tr { th class="left" { "" } th { "a second" } th { "in all" } }
                 (row("connections", Outcome::connections_s, count(whole.connections)))
                 (row("requests", Outcome::requests_s, count(whole.answered())))
-                (row("pages", Outcome::pages_s, count(whole.pages.due_us.len())))
+                (row("pages", Outcome::pages_s, count(whole.pages.done)))
                 (row("Mb of bodies", Outcome::body_mbit_s,
                     figure(whole.body_bytes as f64 * 8.0 / 1e6)))
             }
         }
         p class="soft" {
             (count(whole.arrived)) " sessions arrived. "
+            (count(whole.cut_off)) " requests, " (count(whole.pages.cut_off)) " pages and "
+            (count(whole.sessions.cut_off)) " sessions cut off at the end. "
             @if let Some(ratio) = study.hit_ratio() {
                 "Caches had " (percent(ratio.mean)) " of what was asked (Cache-Status). "
             }

@@ -3,7 +3,7 @@
 
 use super::plan::Asked;
 use super::story::{asked, when};
-use super::study::Study;
+use super::study::{SHARES, Study, enough};
 use crate::whatif::plot::{COLOURS, n, round_step, style};
 use crate::whatif::words::{figure, ms};
 use load::{Outcome, Slice, Timing};
@@ -157,8 +157,8 @@ pub fn course(outcome: &Outcome) -> Vec<Picture> {
         }
     };
     let rates: [Course; 3] = [
-        ("requests", |slice| Some(slice.requests as f64)),
-        ("pages", |slice| Some(slice.pages as f64)),
+        ("requests", |slice| rate(slice, slice.requests)),
+        ("pages", |slice| rate(slice, slice.pages)),
         ("sessions under way", |slice| Some(slice.under_way as f64)),
     ];
     let times: [Course; 3] = [
@@ -166,7 +166,7 @@ pub fn course(outcome: &Outcome) -> Vec<Picture> {
         ("p90", |slice| page_ms(slice, 1)),
         ("p99", |slice| page_ms(slice, 2)),
     ];
-    let failures: [Course; 1] = [("failed requests", |slice| Some(slice.failed as f64))];
+    let failures: [Course; 1] = [("failed requests", |slice| rate(slice, slice.failed))];
     let mut pictures = vec![
         over("Answered in a second", &rates, figure_short),
         over("Times of pages, from when they were due", &times, ms),
@@ -178,10 +178,14 @@ pub fn course(outcome: &Outcome) -> Vec<Picture> {
     pictures
 }
 
-/// A time of pages in milliseconds, where there were pages.
+/// So many a second, however short the slice is.
+fn rate(slice: &Slice, count: u64) -> Option<f64> {
+    (slice.length_s > 0.0).then(|| count as f64 / slice.length_s)
+}
+
+/// A time of pages in milliseconds, where there were pages enough.
 fn page_ms(slice: &Slice, at: usize) -> Option<f64> {
-    let us = slice.pages_us[at];
-    (us > 0).then_some(us as f64 / 1e3)
+    enough(slice.pages, SHARES[at]).then_some(slice.pages_us[at] as f64 / 1e3)
 }
 
 /// A figure, without a point where it is whole.
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_run_without_pages_has_no_picture_of_them() {
-        let slice = Slice { at_s: 1.0, requests: 3, ..Slice::default() };
+        let slice = Slice { at_s: 1.0, length_s: 1.0, requests: 3, ..Slice::default() };
         let outcome = Outcome { slices: vec![slice], ..Outcome::default() };
         let titles: Vec<String> =
             course(&outcome).into_iter().map(|picture| picture.title).collect();

@@ -111,6 +111,10 @@ impl Job {
             _ => None,
         };
         let duration = args.work.duration.or(steps);
+        let ramps = matches!(users, Users::Open(Arrivals::Ramp { .. }));
+        if duration.is_none() && ramps && matches!(asked, Asked::Log(..)) {
+            return Err(usage("--ramp over a log needs its time: add --duration, such as 2m"));
+        }
         let duration = duration.unwrap_or(Duration::from_secs(duration_s));
         if duration.is_zero() {
             return Err(usage("--duration is nothing; write a span such as 30s"));
@@ -252,9 +256,18 @@ fn users(args: &Load, asked: &Asked) -> Result<Users> {
         (None, Asked::Pages(script), None) => {
             return Ok(Users::Open(Arrivals::Gaps(script.gap_s)));
         }
+        (Some(_), Asked::Log(..), None) => {
+            return Err(usage("--arrivals over a log needs --rate, or be it --arrivals logged"));
+        }
         (kind, ..) => kind.unwrap_or(ArrivalKind::Poisson),
     };
-    Ok(Users::Open(Arrivals::Gaps(gaps(kind, rate_s.unwrap_or(script::RATE_S)))))
+    // Another shape of the gaps is not another rate.
+    let own_s = match asked {
+        Asked::Pages(script) => script.gap_s.mean().map(|mean| 1.0 / mean),
+        Asked::Log(..) | Asked::Object => None,
+    };
+    let rate_s = rate_s.or(own_s).unwrap_or(script::RATE_S);
+    Ok(Users::Open(Arrivals::Gaps(gaps(kind, rate_s))))
 }
 
 fn gaps(kind: ArrivalKind, rate_s: f64) -> Draw {

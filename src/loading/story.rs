@@ -2,7 +2,7 @@
 
 use super::picture::figure_short;
 use super::plan::{Asked, Job};
-use super::study::Study;
+use super::study::{Study, enough};
 use crate::config::span_text;
 use crate::whatif::words::{count, figure, ms, percent};
 use load::{Arrivals, Cause, Manner, Outcome, Timing, Users};
@@ -15,6 +15,9 @@ const HIDDEN_MIN: f64 = 1.5;
 /// moment is cut off at the last one, and that alone says nothing.
 const CUT_OFF_MIN: f64 = 0.05;
 
+/// From this share of the requests on it is told what becomes of failures in the latencies.
+const FAILED_MIN: f64 = 0.01;
+
 /// What is emulated and what is not, for whoever wants to judge the figures.
 pub const MEANING: [&str; 4] = [
     "Every user is a session of its own over real TCP connections. A page's HTML is asked for \
@@ -25,7 +28,9 @@ pub const MEANING: [&str; 4] = [
      counts from then to the last byte. Latency from the sending on, which most programs of this \
      kind show, leaves out what a user waited before: for a connection, or for the client itself.",
     "Bodies are read to their end and counted without heads. A page is complete with its last \
-     object; if one of them failed, the page counts as failed and not among the latencies.",
+     object; if one of them failed, the page counts as failed and not among the latencies, but for \
+     time-outs, which count with the time until then. What was due and not settled when the time \
+     was over is cut off: it counts among the latencies from due on with what it had waited.",
     "Not emulated: caches of browsers, the time to read HTML before what is in it is asked for, \
      TLS (what is secure goes in the clear, to the servers for secure pages), users who give up, \
      and the network's own distance.",
@@ -110,8 +115,9 @@ pub fn how(job: &Job) -> String {
 /// What came of it: the head line.
 pub fn headline(study: &Study) -> String {
     let whole = &study.whole;
+    let cut_off = format!(" {} cut off at the end.", requests(whole.cut_off));
     if whole.answered() == 0 {
-        return "Nothing was answered.".to_owned();
+        return format!("Nothing was answered.{cut_off}");
     }
     let rate = |of: fn(&Outcome) -> f64| figure(study.estimate(of).mean);
     let mut text = match study.job.asked {
@@ -126,11 +132,7 @@ pub fn headline(study: &Study) -> String {
         _ if whole.pages.due_us.is_empty() => ("requests", &whole.requests),
         _ => ("pages", &whole.pages),
     };
-    text += &format!(
-        "Half of the {name} were complete within {}, 99 in 100 within {}. ",
-        ms(at(timing, 0.5).0),
-        ms(at(timing, 0.99).0)
-    );
+    text += &times(name, timing);
     text += &match whole.failures() {
         0 => "No request failed.".to_owned(),
         failed => {
@@ -138,7 +140,22 @@ pub fn headline(study: &Study) -> String {
             format!("{} of {} requests failed.", count(failed), count(all))
         }
     };
-    text
+    text + &cut_off
+}
+
+fn requests(number: u64) -> String {
+    format!("{} request{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// How long things took, as far as there are enough of them to say so.
+fn times(name: &str, timing: &Timing) -> String {
+    let found = timing.due_us.len();
+    let shares = [(0.5, "half"), (0.9, "9 in 10"), (0.99, "99 in 100")];
+    let known = shares.iter().filter(|(share, _)| enough(found, *share));
+    let mut parts: Vec<String> =
+        known.map(|(share, word)| format!("{word} within {}", ms(at(timing, *share).0))).collect();
+    parts.push(format!("all within {}", ms(at(timing, 1.0).0)));
+    format!("Of {} {name}: {}. ", count(found), parts.join(", "))
 }
 
 /// What a reader of the figures has to know.
@@ -155,7 +172,8 @@ pub fn caveats(study: &Study) -> Vec<String> {
         lines.push(format!("The client was itself the bottleneck: {why}."));
     }
     let (due_ms, sent_ms) = at(&whole.requests, 0.99);
-    if due_ms > sent_ms * HIDDEN_MIN && whole.answered() > 0 {
+    let known = enough(whole.answered(), 0.99);
+    if due_ms > sent_ms * HIDDEN_MIN && known {
         lines.push(format!(
             "Users waited before their requests were even sent: measured from the sending on, 99 \
              in 100 requests would seem to take {}; from when they were due it was {}.",
@@ -163,8 +181,7 @@ pub fn caveats(study: &Study) -> Vec<String> {
             ms(due_ms)
         ));
     }
-    let open = matches!(study.job.users, Users::Open(_));
-    if open && whole.cut_off > 0 {
+    if whole.cut_off > 0 {
         let all = whole.answered() + whole.failures() + whole.cut_off;
         let share = whole.cut_off as f64 / all as f64;
         if share > CUT_OFF_MIN {
@@ -176,7 +193,42 @@ pub fn caveats(study: &Study) -> Vec<String> {
             ));
         }
     }
+    lines.extend(hanging(whole));
+    let all = whole.answered() + whole.failures();
+    if whole.failures() as f64 > all as f64 * FAILED_MIN {
+        lines.push(format!(
+            "{} of the requests failed: those that timed out are among the latencies with the \
+             time until then, the others are not, so that latencies may look too good.",
+            percent(whole.failures() as f64 / all as f64)
+        ));
+    }
+    let is_object = matches!(study.job.asked, Asked::Object);
+    if study.sessions_cut_short() && !is_object {
+        lines.push(format!(
+            "{} sessions ended and {} were under way at the end: the run is too short for how \
+             long sessions last, which is therefore not shown.",
+            count(whole.sessions.done),
+            count(whole.sessions.cut_off)
+        ));
+    }
     lines
+}
+
+/// The request that nobody had answered at the end, if it had waited for long.
+fn hanging(whole: &Outcome) -> Option<String> {
+    let longest = whole.unanswered.as_ref()?;
+    let usual_us = whole.requests.due_us.value_at_quantile(0.99);
+    // Where many hang it is one of them that the percentile is, but for the histogram's digits.
+    let longer = longest.waited_us as f64 * 1.002 >= usual_us as f64;
+    longer.then(|| {
+        format!(
+            "Of the {} cut off, one ({}) had waited {} when the time was over, as long as or \
+             longer than 99 in 100 requests seem to have taken.",
+            requests(whole.cut_off),
+            longest.target,
+            ms(longest.waited_us as f64 / 1e3)
+        )
+    })
 }
 
 /// A percentile from when it was due, and from the sending on, in milliseconds.

@@ -11,6 +11,13 @@ pub const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// What the columns are called.
 pub const SHARE_NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 
+/// How many times as long as 99 in 100 sessions last a run must be, so that their times say
+/// something: in a shorter one mostly those end that are short.
+const SESSIONS_RUN_MIN: f64 = 3.0;
+
+/// Values that must be beyond a percentile, so that it is more than a few of them.
+const BEYOND_MIN: f64 = 10.0;
+
 /// Everything that was found.
 #[derive(Clone, Debug)]
 pub struct Study {
@@ -33,8 +40,12 @@ pub struct Row {
     pub of: &'static str,
     /// Of which class; `None`: all.
     pub class: Option<&'static str>,
-    /// How many there were in all runs.
+    /// How many came to their end in all runs.
     pub count: u64,
+    /// How many are among the times from due on: those, what was cut off, and what timed out.
+    pub found: u64,
+    /// How many were due and not settled at the end of their runs.
+    pub cut_off: u64,
     /// From when they were due: see [`SHARES`]. `None` where there were too few to say.
     pub due_ms: [Option<Estimate>; SHARES.len()],
     /// From the sending on.
@@ -97,8 +108,21 @@ impl Study {
         }
         // A single object is a page of its own, and says nothing more.
         let is_object = matches!(self.job.asked, Asked::Object);
-        rows.retain(|row| row.count > 0 && !(is_object && row.of == "pages"));
+        let hidden = |row: &Row| match row.of {
+            "pages" => is_object,
+            "sessions" => is_object || self.sessions_cut_short(),
+            _ => false,
+        };
+        rows.retain(|row| row.found > 0 && !hidden(row));
         rows
+    }
+
+    /// Whether the run is too short for the times of sessions.
+    pub fn sessions_cut_short(&self) -> bool {
+        let sessions = &self.whole.sessions;
+        let run_s = self.whole.took.as_secs_f64() / self.outcomes.len().max(1) as f64;
+        let usual_s = sessions.due_us.value_at_quantile(0.99) as f64 / 1e6;
+        sessions.cut_off > 0 && run_s < SESSIONS_RUN_MIN * usual_s
     }
 
     fn row(
@@ -117,7 +141,8 @@ impl Study {
         pick: impl Fn(&Outcome) -> Option<Timing>,
     ) -> Row {
         let timings: Vec<Timing> = self.outcomes.iter().filter_map(pick).collect();
-        let counts = timings.iter().map(|timing| timing.due_us.len());
+        let counts = timings.iter().map(|timing| timing.done);
+        let found = timings.iter().map(|timing| timing.due_us.len());
         let ms = |share: f64, due: bool| {
             let values: Vec<f64> = timings
                 .iter()
@@ -125,12 +150,16 @@ impl Study {
                 .filter(|times| enough(times.len(), share))
                 .map(|times| times.value_at_quantile(share) as f64 / 1e3)
                 .collect();
-            (!values.is_empty()).then(|| Estimate::of(&values))
+            // A run that cannot tell is not left out of a mean: there is none then.
+            (!values.is_empty() && values.len() == self.outcomes.len())
+                .then(|| Estimate::of(&values))
         };
         Row {
             of,
             class,
             count: counts.sum(),
+            found: found.sum(),
+            cut_off: timings.iter().map(|timing| timing.cut_off).sum(),
             due_ms: SHARES.map(|share| ms(share, true)),
             sent_ms: SHARES.map(|share| ms(share, false)),
         }
@@ -144,12 +173,25 @@ impl Study {
 }
 
 /// Whether so many values tell which one a share of them does not exceed.
-fn enough(count: u64, share: f64) -> bool {
-    // One of a hundred is beyond the 99th percentile; for the longest of all one is enough.
-    count > 0 && (share >= 1.0 || count as f64 * (1.0 - share) > 0.999)
+pub fn enough(count: u64, share: f64) -> bool {
+    // For the longest of all one is enough. A little less, for what fractions lose in binary.
+    count > 0 && (share >= 1.0 || count as f64 * (1.0 - share) > BEYOND_MIN - 1e-6)
 }
 
 /// The name of a class; of one without, its number.
 pub fn class_name(class: Class) -> &'static str {
     Class::NAMES.get(class.index()).copied().unwrap_or("other")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_values_are_beyond_a_percentile_or_it_is_not_told() {
+        for (share, least) in [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000), (1.0, 1)] {
+            assert!(enough(least, share), "{share}");
+            assert!(!enough(least - 1, share), "{share}");
+        }
+    }
 }

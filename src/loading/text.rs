@@ -50,7 +50,7 @@ fn rates(study: &Study) -> String {
     };
     row("sessions", &arrived_s, count(whole.arrived));
     row("connections", &Outcome::connections_s, count(whole.connections));
-    row("pages", &Outcome::pages_s, count(whole.pages.due_us.len()));
+    row("pages", &Outcome::pages_s, count(whole.pages.done));
     row("requests", &Outcome::requests_s, count(whole.answered()));
     row("Mb", &Outcome::body_mbit_s, figure(whole.body_bytes as f64 * 8.0 / 1e6));
     let mut out = aligned(&table);
@@ -62,6 +62,13 @@ fn rates(study: &Study) -> String {
     if whole.pages_failed > 0 {
         let _ = writeln!(out, "{} pages failed", count(whole.pages_failed));
     }
+    let [pages, sessions] = [&whole.pages, &whole.sessions].map(|timing| count(timing.cut_off));
+    let requests = count(whole.cut_off);
+    let _ = writeln!(
+        out,
+        "{requests} cut off: requests that were due and unanswered at the end, in {pages} pages \
+         and {sessions} sessions"
+    );
     if whole.resent > 0 {
         let resent = count(whole.resent);
         let _ = writeln!(out, "{resent} requests were sent again on a new connection");

@@ -172,7 +172,7 @@ fn pages_that_time_out_are_among_the_times_and_refused_sessions_were_never_sent(
     let timeout = Duration::from_millis(60);
     let outcome = play_until(&Scenario { timeout, ..base }, |outcome| outcome.failures() >= 2);
     assert!(outcome.pages.due_us.len() >= 2 && outcome.pages.done == 0);
-    assert!(outcome.requests.due_us.value_at_quantile(0.1) >= 60_000);
+    assert!(outcome.requests.due_us.count_between(60_000, u64::MAX) >= 2);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
