@@ -12,7 +12,7 @@ APT = $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test oneway-demo oneway-test check figures claims fidelity bench bench-relay \
-	bench-sim bench-oneway experiments experiments-quick peers fuzz doc cc bpf bed
+	bench-load bench-sim bench-oneway experiments experiments-quick peers fuzz doc cc bpf bed
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
@@ -62,6 +62,13 @@ bench-relay: bpf ## the relay beside HAProxy and nginx (installs haproxy, nginx-
 		command -v wrk >/dev/null || missing="$$missing wrk"; \
 		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
 	$(CARGO) bench --locked --bench relay
+
+bench-load: ## baton load's client beside wrk (installs nginx-light and wrk by apt)
+	@missing=; \
+		command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+		command -v wrk >/dev/null || missing="$$missing wrk"; \
+		[ -z "$$missing" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
+	$(CARGO) bench --locked -p load --bench speed
 
 bench-oneway: bpf bed ## one-way delivery beside direct, relay and HAProxy; root (installs haproxy, wrk, bpftool by apt)
 	@missing=; \

@@ -148,12 +148,15 @@ fn the_keys_of_the_object_stay() {
     let keys: Vec<&str> = found.as_object().unwrap().keys().map(String::as_str).collect();
     let wanted = "asked body_bytes body_mbit_s caveats classes client command connections \
                   connections_s cut_off each examples failed failed_by_cause headline hit_ratio \
-                  how latency pages pages_failed pages_s requests requests_s resent runs scenario \
-                  seed sessions stopped took_s url version when";
+                  how latency oldest_unanswered pages pages_cut_off pages_failed pages_s requests requests_s resent runs scenario \
+                  seed sessions sessions_cut_off stopped took_s url version when";
     assert_eq!(keys.join(" "), wanted);
     assert_eq!(found["version"], 1);
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(row(&found, "requests", None)), ["class", "count", "due_ms", "of", "sent_ms"]);
+    assert_eq!(
+        keys(row(&found, "requests", None)),
+        ["class", "count", "cut_off", "due_ms", "of", "sent_ms"]
+    );
     assert_eq!(
         keys(&found["client"]),
         ["bottleneck", "busy", "cpu_request_us", "late_p99_ms", "turned_away"]
@@ -208,24 +211,6 @@ fn several_runs_have_intervals_on_the_same_site() {
     assert_ne!(first, &found["each"][1]["requests_s"], "other users came");
 }
 
-/// Answers every request on one connection after the other with ten wrong bytes.
-fn wrong_server() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = [0; 4096];
-            // It goes on with the next client, whatever this one does.
-            let _gone = stream.read(&mut head).and_then(|_| {
-                let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n";
-                stream.write_all(format!("{head}wrongbytes").as_bytes())
-            });
-        }
-    });
-    format!("http://{address}")
-}
-
 /// Answers every request with this, and closes.
 fn server_of(reply: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -257,8 +242,47 @@ fn what_is_compared_must_be_there_at_all() {
 }
 
 #[test]
+fn who_hangs_is_in_the_figures() {
+    // It takes connections, and says nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hangs", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("a.csv");
+    let args = [&url, "--clients", "3", "--duration", "300ms", "--warm-up", "0s", "-q"];
+    let (wrote, _) = ends(&[&args[..], &["--csv", csv.to_str().unwrap()]].concat(), 3);
+    for part in ["Nothing was answered. 3 requests cut off", "/hangs) had waited", "3 cut off:"] {
+        assert!(wrote.contains(part), "{part}: {wrote}");
+    }
+    let csv = fs::read_to_string(csv).unwrap();
+    assert!(csv.lines().last().unwrap().ends_with(",3,0.300"), "{csv}");
+}
+
+#[test]
+fn users_for_whom_there_are_no_descriptors_are_refused_at_once() {
+    let program = env!("CARGO_BIN_EXE_baton");
+    let script = format!("ulimit -n 100; exec {program} load http://127.0.0.1:1 --clients 500");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("500 users with 6 connections each need 3,000 open files"), "{said}");
+}
+
+#[test]
+fn another_shape_of_gaps_keeps_the_rate() {
+    let server = Server::new();
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{HASTY}[arrivals]\nrate = 40\n");
+    let scenario = write(folder.path(), "own.toml", &text);
+    let args = [&server.url, "--scenario", &scenario, "--arrivals", "constant"];
+    let found = object(&[&args[..], &["--duration", "1s", "--warm-up", "0s"]].concat());
+    assert!(found["when"].as_str().unwrap().starts_with("40 sessions a second"), "{found}");
+    assert_eq!(found["sessions"], 39, "one each 25 ms, from the first of them on");
+}
+
+#[test]
 fn a_server_with_other_bytes_is_caught() {
-    let url = format!("{}/static/bytes/10/a", wrong_server());
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nwrongbytes";
+    let url = format!("{}/static/bytes/10/a", server_of(reply));
     let args = [url.as_str(), "--clients", "1", "--duration", "300ms", "--warm-up", "0s", "-q"];
     ends(&args, 0);
     let (wrote, said) = ends(&[&args[..], &["--verify"]].concat(), 1);
@@ -338,7 +362,9 @@ fn mistakes_are_said_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = write(folder.path(), "wrong.toml", "base = \"clubweb-cpu\"\n[page]\nobject = 3\n");
     let url = "http://127.0.0.1:1";
-    let table: [(&[&str], i32, &str); 14] = [
+    let line = "10.0.0.1 - - [17/May/2015:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 20 \"-\" \"x\"\n";
+    let log = write(folder.path(), "a.log", line);
+    let table: [(&[&str], i32, &str); 17] = [
         (&["https://a.example"], 2, "is for TLS, which is not spoken here; write http://HOST"),
         (&["http://none.invalid"], 3, "there is no host \"none.invalid\""),
         (&[url, "--mix", "clubweb"], 2, "there is no scenario \"clubweb\"; There are"),
@@ -350,6 +376,9 @@ fn mistakes_are_said_in_a_sentence() {
         (&[url, "--ramp", "5-80"], 2, "--ramp \"5-80\" is no ramp; write one such as 5..80"),
         (&[url, "--steps", "5:10"], 2, "\"5:10\" of --steps is no step"),
         (&[url, "--connections", "7"], 2, "write 1 to 6, pipelined or http10"),
+        (&[url, "--replay", &log, "--ramp", "1..5"], 2, "--ramp over a log needs its time"),
+        (&[url, "--replay", &log, "--arrivals", "weibull"], 2, "needs --rate"),
+        (&[url, "--csv", "/nowhere/a.csv"], 3, "cannot write /nowhere/a.csv"),
         (&[url, "--arrivals", "logged"], 2, "--arrivals logged needs a log: --replay LOG"),
         (&["http://127.0.0.1:1/a", "--mix", "commerce-a"], 2, "write the URL without one"),
         (&[url, "--duration", "300ms", "--warm-up", "0s"], 3, "nothing was answered"),
