@@ -148,7 +148,8 @@ fn the_keys_of_the_object_stay() {
     let keys: Vec<&str> = found.as_object().unwrap().keys().map(String::as_str).collect();
     let wanted = "asked body_bytes body_mbit_s caveats classes client command connections \
                   connections_s cut_off each examples failed failed_by_cause headline hit_ratio \
-                  how latency oldest_unanswered pages pages_cut_off pages_failed pages_s requests requests_s resent runs scenario \
+                  how latency oldest_unanswered pages pages_cut_off pages_failed pages_s requests \
+                  requests_s resent runs scenario \
                   seed sessions sessions_cut_off stopped took_s url version when";
     assert_eq!(keys.join(" "), wanted);
     assert_eq!(found["version"], 1);

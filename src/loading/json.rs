@@ -135,6 +135,10 @@ fn slice(slice: &Slice) -> Value {
         "under_way": slice.under_way,
         "cut_off": slice.cut_off,
         "length_s": thousandths(slice.length_s),
-        "pages_ms": { "p50": ms((p50_us, 0.5)), "p90": ms((p90_us, 0.9)), "p99": ms((p99_us, 0.99)) },
+        "pages_ms": {
+            "p50": ms((p50_us, 0.5)),
+            "p90": ms((p90_us, 0.9)),
+            "p99": ms((p99_us, 0.99)),
+        },
     })
 }

@@ -92,8 +92,8 @@ pub struct Pace {
 
 /// What a run found, without the warm-up.
 ///
-/// What ended within the measured time is in it, whenever it was due. What was due and had not ended
-/// is [`Outcome::cut_off`], and among the times from due on with how long it had waited.
+/// What ended within the measured time is in it, whenever it was due. What was due and had not
+/// ended is [`Outcome::cut_off`], and among the times from due on with how long it had waited.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How long was measured.
