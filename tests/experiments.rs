@@ -66,11 +66,11 @@ fn all_of_them_take_twenty_minutes_and_four_in_their_quick_form() {
     // In seconds, as planned.
     let most = [
         ("lard", 480.0),
-        ("phttp", 110.0),
+        ("phttp", 120.0),
         ("clubweb-static", 75.0),
-        ("cap", 320.0),
+        ("cap", 265.0),
         ("clubweb", 215.0),
-        ("wrr", 190.0),
+        ("wrr", 130.0),
     ];
     for (name, full_s) in most {
         let experiment = EXPERIMENTS.iter().find(|one| one.name == name).expect("it is there");

@@ -56,11 +56,11 @@ fn the_client_of_agents_reads_the_load_of_an_origin() {
 async fn until(address: &str, mut wanted: impl FnMut(&LoadReport) -> bool) -> LoadReport {
     let asking = async {
         loop {
-            let report = fetch_load(address, LIMIT).await.unwrap();
+            let report = fetch_load(address, LIMIT).await.expect("an answer");
             if wanted(&report) {
                 return report;
             }
         }
     };
-    tokio::time::timeout(LIMIT, asking).await.unwrap()
+    tokio::time::timeout(LIMIT, asking).await.expect("as wanted, in time")
 }
