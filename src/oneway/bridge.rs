@@ -121,8 +121,8 @@ impl Tables {
         fabric.set_load(slot, here.plus(Load::of(left)));
     }
 
-    /// Whether whoever has the connections of a slot does not hear what it is told of them. What its
-    /// agent says holds for the machine that the server is on now.
+    /// Whether whoever has the connections of a slot does not hear what it is told of them. What
+    /// its agent says holds for the machine that the server is on now.
     pub(super) fn is_deaf(&self, slot: Slot) -> bool {
         let owner = self.roster.owner(slot).filter(|id| self.roster.slot(*id) == Some(slot));
         owner.is_some_and(|id| self.trust.is_deaf(id))

@@ -280,4 +280,5 @@ impl Trust {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 mod tests;
