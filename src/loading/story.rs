@@ -154,7 +154,7 @@ fn times(name: &str, timing: &Timing) -> String {
     let known = shares.iter().filter(|(share, _)| enough(found, *share));
     let mut parts: Vec<String> =
         known.map(|(share, word)| format!("{word} within {}", ms(at(timing, *share).0))).collect();
-    parts.push(format!("all within {}", ms(at(timing, 1.0).0)));
+    parts.push(format!("the longest {}", ms(at(timing, 1.0).0)));
     format!("Of {} {name}: {}. ", count(found), parts.join(", "))
 }
 

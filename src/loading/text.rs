@@ -66,8 +66,8 @@ fn rates(study: &Study) -> String {
     let requests = count(whole.cut_off);
     let _ = writeln!(
         out,
-        "{requests} cut off: requests that were due and unanswered at the end, in {pages} pages \
-         and {sessions} sessions"
+        "{requests} cut off: requests that were due and unanswered at the end; of pages {pages}, \
+         of sessions {sessions}"
     );
     if whole.resent > 0 {
         let resent = count(whole.resent);
