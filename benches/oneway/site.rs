@@ -184,7 +184,8 @@ impl<'a> Stand<'a> {
         loop {
             self.programs.iter_mut().try_for_each(Child::must_run)?;
             // A switch relays until the agents have confirmed that connections are taken over.
-            let confirmed = self.programs[0].said().matches("confirmed: its agent").count();
+            let said = self.programs.first().map(Child::said).unwrap_or_default();
+            let confirmed = said.matches("confirmed: its agent").count();
             let ready = confirmed + 1 >= self.programs.len();
             if ready && self.ask(&[load.path], load).is_ok() {
                 return Ok(());
