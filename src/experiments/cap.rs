@@ -26,7 +26,8 @@ pub const EXPERIMENT: Experiment = Experiment {
             at 240.",
     here: "Real: clients (closed loop, four connections a page), sockets, the switch deciding on \
            each request, Collector and Manager: servers report the requests that they work on \
-           (connections there; the switch keeps its own open), and it asks for them. Emulated: the servers' CPU, disk and cache, programs included. \
+           (connections there; the switch keeps its own open), and it asks for them. Emulated: \
+           the servers' CPU, disk and cache, programs included. \
            The 10 s are the model's, like all times. LARD with its own, undelayed count is shown \
            beside, as it was published in 1998.",
     scenario: include_str!("../../experiments/cap/scenario.toml"),

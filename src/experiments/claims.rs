@@ -87,7 +87,8 @@ pub const CLAIMS: &[LiveClaim] = &[
         says: "LARD/R serves about 2.5 times as much as WRR on the Rice log (six servers)",
         published: "2.5",
         needs: "lard",
-        notes: "reproduced from 2.35 on (nine tenths of the gain), at six nodes; direction: all repeats above",
+        notes: "reproduced from 2.35 on (nine tenths of the gain), at six nodes; direction: all \
+                repeats above",
         judge: judges::lard_over_wrr,
     },
     LiveClaim {
@@ -104,7 +105,8 @@ pub const CLAIMS: &[LiveClaim] = &[
         says: "LARD/R is not below HAProxy's consistent hashing with bounded loads",
         published: "1.0 (set for this project)",
         needs: "lard",
-        notes: "its best factor of 125, 150 and 200, wherever it was repeated; direction only: 3 % below at most, and repeats overlap",
+        notes: "its best factor of 125, 150 and 200, wherever it was repeated; direction only: 3 \
+                % below at most, and repeats overlap",
         judge: judges::not_below_haproxy,
     },
     LiveClaim {
@@ -113,7 +115,9 @@ pub const CLAIMS: &[LiveClaim] = &[
                connections than without",
         published: "4.0; 1.26 (six servers)",
         needs: "phttp",
-        notes: "reproduced from nine tenths of each gain on (3.7, 3.7 and 1.234); direction: all repeats above. The relay fetches in the holder's place; LARD over HTTP/1.0 stands for extended LARD without persistence, which it is then",
+        notes: "reproduced from nine tenths of each gain on (3.7, 3.7 and 1.234); direction: all \
+                repeats above. The relay fetches in the holder's place; LARD over HTTP/1.0 stands \
+                for extended LARD without persistence, which it is then",
         judge: judges::extended_lard,
     },
     LiveClaim {
@@ -131,7 +135,8 @@ pub const CLAIMS: &[LiveClaim] = &[
                the bottleneck",
         published: "near-linear until the LAN of 100 Mb/s is full",
         needs: "clubweb-static",
-        notes: "reproduced from 0.9 of linear on, direction from 0.7, with the worker less than 0.9 busy. There is no LAN here: linear means in servers, to the end",
+        notes: "reproduced from 0.9 of linear on, direction from 0.7, with the worker less than \
+                0.9 busy. There is no LAN here: linear means in servers, to the end",
         judge: judges::scales,
     },
     LiveClaim {
@@ -139,7 +144,9 @@ pub const CLAIMS: &[LiveClaim] = &[
         says: "the TCP gateway does not scale beyond two servers",
         published: "about 600 connections/s",
         needs: "clubweb-static",
-        notes: "reproduced if all servers give at most 1.1 times what two do; direction if at least a fourth of linear growth is missing. A CPU of today is a hundred times theirs, so the same program is no bottleneck for servers of 2003",
+        notes: "reproduced if all servers give at most 1.1 times what two do; direction if at \
+                least a fourth of linear growth is missing. A CPU of today is a hundred times \
+                theirs, so the same program is no bottleneck for servers of 2003",
         judge: judges::gateway,
     },
     LiveClaim {
@@ -156,7 +163,9 @@ pub const CLAIMS: &[LiveClaim] = &[
                smaller",
         published: "Figs. 8 and 10",
         needs: "cap",
-        notes: "at the greatest number of clients; reproduced if repeats are apart in both, throughput by 2 % at least; direction if they are in one, and the middle ones agree in the other. LARD as there, on active requests reported every 10 s",
+        notes: "at the greatest number of clients; reproduced if repeats are apart in both, \
+                throughput by 2 % at least; direction if they are in one, and the middle ones \
+                agree in the other. LARD as there, on active requests reported every 10 s",
         judge: judges::ahead_when_light,
     },
     LiveClaim {
@@ -165,7 +174,10 @@ pub const CLAIMS: &[LiveClaim] = &[
                240",
         published: "1.13; 1.21 (Fig. 9)",
         needs: "cap",
-        notes: "reproduced from nine tenths of both gains on (1.117 and 1.189); direction: all repeats above at both. LARD as there, on active requests reported every 10 s; the second number is LARD with its own undelayed count. The programs' CPU and the think time are chosen",
+        notes: "reproduced from nine tenths of both gains on (1.117 and 1.189); direction: all \
+                repeats above at both. LARD as there, on active requests reported every 10 s; the \
+                second number is LARD with its own undelayed count. The programs' CPU and the \
+                think time are chosen",
         judge: judges::ahead_when_intensive,
     },
     LiveClaim {
@@ -174,7 +186,10 @@ pub const CLAIMS: &[LiveClaim] = &[
                best; badly tuned it is worse than random and round robin",
         published: "curves lost (Fig. 3)",
         needs: "wrr",
-        notes: "a simulation there; 90-percentile of pages, dynamic site. Reproduced if connections with the smallest period are best and all repeats of the worst are above random and round robin; direction if one of the two, and all repeats of the worst are above the best",
+        notes: "a simulation there; 90-percentile of pages, dynamic site. Reproduced if \
+                connections with the smallest period are best and all repeats of the worst are \
+                above random and round robin; direction if one of the two, and all repeats of the \
+                worst are above the best",
         judge: judges::wrr_is_hard_to_tune,
     },
     LiveClaim {
@@ -182,7 +197,8 @@ pub const CLAIMS: &[LiveClaim] = &[
         says: "realistic load: the switch's CPU is never busier than 0.5",
         published: "0.5",
         needs: "clubweb",
-        notes: "on the time scale if it were the measured share; so CPU per request of one worker of a relay, times what can have been offered there. A CPU of today",
+        notes: "on the time scale if it were the measured share; so CPU per request of one worker \
+                of a relay, times what can have been offered there. A CPU of today",
         judge: judges::switch_idles,
     },
     LiveClaim {
@@ -190,7 +206,9 @@ pub const CLAIMS: &[LiveClaim] = &[
         says: "CAP is better than LARD for both models at every offered load",
         published: "clearly better",
         needs: "clubweb",
-        notes: "90-percentile of pages; LARD on utilisation, as the authors had it, and on connections. Reproduced if all repeats are below at every load; direction if the middle ones are",
+        notes: "90-percentile of pages; LARD on utilisation, as the authors had it, and on \
+                connections. Reproduced if all repeats are below at every load; direction if the \
+                middle ones are",
         judge: judges::cap_beats_lard,
     },
 ];
