@@ -124,7 +124,8 @@ fn busy(table: &Table) -> String {
     if disturbed > 0 {
         let _ = write!(
             text,
-            "\n**Other programs worked during {disturbed} of {points} points** (`others`): no claim \
+            "\n**Other programs worked during {disturbed} of {points} points** (`others`): no \
+            claim \
              is judged by those.\n"
         );
     }
