@@ -118,8 +118,7 @@ impl Pages {
             };
             live.push(Found {
                 hit_ratio: outcome.hits as f64 / (outcome.hits + outcome.misses).max(1) as f64,
-                pages_s: outcome.pages.done as f64 / outcome.took.as_secs_f64()
-                    * self.scale,
+                pages_s: outcome.pages.done as f64 / outcome.took.as_secs_f64() * self.scale,
                 p90_ms: outcome.pages.due_us.value_at_quantile(0.9) as f64 / 1e3 / self.scale,
             });
         }
