@@ -27,8 +27,11 @@ Exit codes: 0 done, 1 a wrong scenario or wrong content, 2 wrong usage, 3 nothin
 Ctrl-C, after the report of what was measured until then.")]
 pub struct Load {
     /// Who is asked.
-    #[arg(value_name = "URL", required_unless_present = "print_scenario",
-          help = "Who is asked: http://HOST[:PORT][/PATH]")]
+    #[arg(
+        value_name = "URL",
+        required_unless_present = "print_scenario",
+        help = "Who is asked: http://HOST[:PORT][/PATH]"
+    )]
     pub url: Option<String>,
     /// What is asked, and when.
     #[command(flatten)]
