@@ -43,7 +43,7 @@ use std::time::Duration;
 pub enum Size {
     /// The shape: all of them together in four minutes.
     Quick,
-    /// What the page is made from: about twenty minutes.
+    /// What the page is made from: under half an hour.
     Full,
 }
 

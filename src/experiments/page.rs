@@ -40,7 +40,7 @@ pub fn readme(experiment: &Experiment, table: &Table) -> String {
 pub fn render(tables: &Tables, folder: &str) -> String {
     let mut text = format!(
         "{BEGIN}\n## Live experiments\n\nWhat the papers did with prototypes, done again by `baton \
-         experiment` (`make experiments`, about twenty minutes; `make experiments-quick`, \
+         experiment` (`make experiments`, under half an hour; `make experiments-quick`, \
          four), which writes this part from the numbers in [experiments]({folder}). Times and \
          rates are those of the modelled cluster, whose seconds last as long as the time scale \
          says; CPU shares are real. A number with `*` was measured where something other than the \
