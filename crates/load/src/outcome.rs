@@ -13,8 +13,8 @@ use std::time::Duration;
 /// Tene); those from the sending on are what a client sees that measures replies alone.
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// From when it was due to its last byte. Of what was [cut off](field@Timing::cut_off) or failed by
-    /// time-out, until then: it would have taken at least so long.
+    /// From when it was due to its last byte. Of what was [cut off](field@Timing::cut_off) or
+    /// failed by time-out, until then: it would have taken at least so long.
     pub due_us: Histogram<u64>,
     /// From when its first byte was sent to its last byte; nothing of what did not end.
     pub sent_us: Histogram<u64>,
