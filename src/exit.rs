@@ -1,6 +1,7 @@
 //! How the program ends: every exit code, and what is said before it.
 
 use crate::config::LoadError;
+use crate::logs::Unfit;
 use control::ClientError;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -20,9 +21,9 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-/// What a command comes to. Errors are the environment's, but for three: a [`LoadError`] with a
-/// diagnosis is invalid input, and so is what a running switch refuses; a broken pipe means that
-/// the reader has seen enough.
+/// What a command comes to. Errors are the environment's, but for four: a [`LoadError`] with a
+/// diagnosis is invalid input, and so is what a running switch refuses; an [`Unfit`] says itself
+/// which it is; a broken pipe means that the reader has seen enough.
 pub type Outcome = anyhow::Result<Exit>;
 
 /// Says what went wrong, if something did, and gives the exit code.
@@ -33,8 +34,9 @@ pub fn end(outcome: Outcome) -> ExitCode {
         }
         // What cannot be written to standard error cannot be said at all.
         let _ = io::stderr().lock().write_all(sentence(&error).as_bytes());
-        match error.downcast_ref::<LoadError>() {
-            Some(LoadError::Invalid(_)) => Exit::Invalid,
+        match (error.downcast_ref::<LoadError>(), error.downcast_ref::<Unfit>()) {
+            (Some(LoadError::Invalid(_)), _) | (_, Some(Unfit::Log(_))) => Exit::Invalid,
+            (_, Some(Unfit::Usage(_))) => Exit::Usage,
             _ if is_refused(&error) => Exit::Invalid,
             _ => Exit::Environment,
         }
@@ -65,7 +67,11 @@ pub fn colour(stream: &impl IsTerminal) -> bool {
 fn sentence(error: &anyhow::Error) -> String {
     match error.downcast_ref::<LoadError>() {
         Some(LoadError::Invalid(diagnosis)) => diagnosis.human(colour(&io::stderr())),
-        _ => format!("baton: {error:#}\n"),
+        _ => match error.downcast_ref::<Unfit>() {
+            // It says all there is, whatever was being done.
+            Some(unfit) => format!("baton: {unfit}\n"),
+            None => format!("baton: {error:#}\n"),
+        },
     }
 }
 

@@ -17,20 +17,6 @@ use std::path::Path;
 /// # Errors
 /// When a file cannot be read or written, the host is unknown, or the client cannot be started.
 pub fn run(args: &Load) -> Outcome {
-    match done(args) {
-        Ok(exit) => Ok(exit),
-        Err(error) => match error.downcast_ref::<Unfit>() {
-            Some(Unfit::Usage(message)) => exit::usage(message),
-            Some(Unfit::Log(message)) => {
-                say(format_args!("baton: {message}"));
-                Ok(Exit::Invalid)
-            }
-            None => Err(error),
-        },
-    }
-}
-
-fn done(args: &Load) -> Outcome {
     if let Some(name) = &args.report.print_scenario {
         return print(args, name.as_deref());
     }

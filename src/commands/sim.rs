@@ -1,8 +1,8 @@
 //! `baton sim`: an access log, played to clusters on paper.
 
-use crate::exit::{self, Exit, Outcome, say};
+use crate::exit::{Exit, Outcome, say};
 use crate::flags::Sim;
-use crate::logs::{Unfit, report};
+use crate::logs::report;
 use crate::whatif::{self, Bar, Logs, Plan, advice};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,20 +16,6 @@ use std::thread;
 /// # Errors
 /// When a log or the configuration cannot be read, or a report cannot be written.
 pub fn run(args: &Sim) -> Outcome {
-    match compare(args) {
-        Ok(exit) => Ok(exit),
-        Err(error) => match error.downcast_ref::<Unfit>() {
-            Some(Unfit::Usage(message)) => exit::usage(message),
-            Some(Unfit::Log(message)) => {
-                say(format_args!("baton: {message}"));
-                Ok(Exit::Invalid)
-            }
-            None => Err(error),
-        },
-    }
-}
-
-fn compare(args: &Sim) -> Outcome {
     let plan = Plan::new(args)?;
     let bar = Rc::new(Progress::new());
     let note = Rc::clone(&bar);

@@ -5,7 +5,7 @@ mod info;
 mod out;
 mod synth;
 
-use crate::exit::{self, Exit, Outcome, say};
+use crate::exit::Outcome;
 use crate::flags::{Trace, TraceCommand};
 use crate::logs::{Log, Unfit};
 use anyhow::Result;
@@ -17,22 +17,11 @@ use workload::Builder;
 /// # Errors
 /// When a file cannot be read or written.
 pub fn run(args: &Trace) -> Outcome {
-    let outcome = match &args.command {
+    match &args.command {
         TraceCommand::Info(args) => info::run(args),
         TraceCommand::Convert(args) => convert::run(args, false),
         TraceCommand::Anonymize(args) => convert::run(args, true),
         TraceCommand::Synth(args) => synth::run(args),
-    };
-    match outcome {
-        Err(error) => match error.downcast_ref::<Unfit>() {
-            Some(Unfit::Usage(message)) => exit::usage(message),
-            Some(Unfit::Log(message)) => {
-                say(format_args!("baton: {message}"));
-                Ok(Exit::Invalid)
-            }
-            None => Err(error),
-        },
-        done => done,
     }
 }
 
