@@ -141,19 +141,19 @@ impl Terms {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use agent::TakesOver;
 
-    fn vip() -> SocketAddr {
+    pub(in super::super) fn vip() -> SocketAddr {
         SocketAddr::from(([10, 0, 0, 100], 80))
     }
 
-    fn terms() -> Terms {
+    pub(in super::super) fn terms() -> Terms {
         Terms { key_check: "k".to_owned(), envelope: 1, port: 7117 }
     }
 
-    fn well() -> LoadReport {
+    pub(in super::super) fn well() -> LoadReport {
         let takes_over = TakesOver {
             key_check: "k".to_owned(),
             envelope: 1,
@@ -165,7 +165,7 @@ mod tests {
         LoadReport { takes_over: Some(takes_over), ..LoadReport::default() }
     }
 
-    fn but(change: impl FnOnce(&mut TakesOver)) -> LoadReport {
+    pub(in super::super) fn but(change: impl FnOnce(&mut TakesOver)) -> LoadReport {
         let mut report = well();
         change(report.takes_over.as_mut().unwrap());
         report

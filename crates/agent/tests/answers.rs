@@ -115,29 +115,36 @@ async fn until(address: &str, mut wanted: impl FnMut(&LoadReport) -> bool) -> Lo
     tokio::time::timeout(PATIENCE, asking).await.expect("the agent comes to say so")
 }
 
-/// A host on which two seconds pass with each reading; in these the processors are busy for a
-/// quarter of the time, and the disk for half of it, with three requests on average.
+/// A host of which a file says something else with each reading.
 struct Living {
     rest: MadeUp,
     readings: AtomicU64,
+    /// What a file says at a reading, by number; `None` as it always was.
+    says: fn(&str, u64) -> Option<String>,
+}
+
+/// Two seconds pass with each reading; in these the processors are busy for a quarter of the time,
+/// and the disk for half of it, with three requests on average.
+fn busy(path: &str, reading: u64) -> Option<String> {
+    Some(match path {
+        "/proc/uptime" => format!("{} 0\n", reading * 2),
+        "/proc/stat" => format!("cpu  {} 0 0 {} 0 0 0 0 0 0\n", reading * 50, reading * 150),
+        "/proc/diskstats" => {
+            format!("8 0 sda 0 0 0 0 0 0 0 0 2 {} {}\n", reading * 1000, reading * 6000)
+        }
+        _ => return None,
+    })
 }
 
 impl Host for Living {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let step = match path {
-            // Read first, and once in each reading.
-            "/proc/uptime" => self.readings.fetch_add(1, Ordering::Relaxed) + 1,
-            _ => self.readings.load(Ordering::Relaxed),
-        };
-        Ok(match path {
-            "/proc/uptime" => format!("{} 0\n", step * 2),
-            "/proc/stat" => format!("cpu  {} 0 0 {} 0 0 0 0 0 0\n", step * 50, step * 150),
-            "/proc/diskstats" => {
-                format!("8 0 sda 0 0 0 0 0 0 0 0 2 {} {}\n", step * 1000, step * 6000)
-            }
-            _ => return self.rest.read(path),
+        // Read first, and once in each reading.
+        let begins = u64::from(path == "/proc/uptime");
+        let reading = self.readings.fetch_add(begins, Ordering::Relaxed) + begins;
+        match (self.says)(path, reading) {
+            Some(text) => Ok(text.into_bytes()),
+            None => self.rest.read(path),
         }
-        .into_bytes())
     }
 
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
@@ -166,7 +173,7 @@ fn a_load_travels_from_the_kernels_texts_to_what_a_policy_is_told() {
     let web = TcpListener::bind("127.0.0.1:0").unwrap();
     let served = web.local_addr().unwrap();
     let rest = MadeUp::default().listener(&served.to_string(), 2, 511);
-    let host = Arc::new(Living { rest, readings: AtomicU64::new(0) });
+    let host = Arc::new(Living { rest, readings: AtomicU64::new(0), says: busy });
     let report = with_agent(served, host, async |address| {
         // The kernel's program cannot be asked every second time.
         let failed =
@@ -183,48 +190,16 @@ fn a_load_travels_from_the_kernels_texts_to_what_a_policy_is_told() {
 }
 
 /// A host whose settings somebody changes while the agent runs.
-struct Changing {
-    rest: MadeUp,
-    readings: AtomicU64,
-}
-
-impl Host for Changing {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        if path == "/proc/uptime" {
-            self.readings.fetch_add(1, Ordering::Relaxed);
-        }
-        match (path, self.readings.load(Ordering::Relaxed)) {
-            ("/proc/sys/net/ipv4/tcp_syncookies", 10..) => Ok(b"0\n".to_vec()),
-            _ => self.rest.read(path),
-        }
-    }
-
-    fn write(&self, path: &str, text: &str) -> io::Result<()> {
-        self.rest.write(path, text)
-    }
-
-    fn links(&self) -> io::Result<Vec<Link>> {
-        self.rest.links()
-    }
-
-    fn addresses(&self) -> io::Result<Vec<Address>> {
-        self.rest.addresses()
-    }
-
-    fn listeners(&self, port: u16) -> io::Result<Vec<Listener>> {
-        self.rest.listeners(port)
-    }
-
-    fn connections(&self, port: u16, each: &mut dyn FnMut(Connection)) -> io::Result<()> {
-        self.rest.connections(port, each)
-    }
+fn changed(path: &str, reading: u64) -> Option<String> {
+    let late = path == "/proc/sys/net/ipv4/tcp_syncookies" && reading >= 10;
+    late.then(|| "0\n".to_owned())
 }
 
 #[test]
 fn a_report_says_what_is_taken_over_now_and_what_stands_in_the_way_of_it() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let rest = made_up::well().link(1, "lo", 65_536).address("192.0.2.100/32", 1);
-    let host = Arc::new(Changing { rest, readings: AtomicU64::new(0) });
+    let host = Arc::new(Living { rest, readings: AtomicU64::new(0), says: changed });
     with_agent(gone, host, async |address| {
         let first = fetch_load(&address, PATIENCE).await.unwrap();
         let takes_over = first.takes_over.unwrap();

@@ -2,17 +2,23 @@
 
 use crate::*;
 
-#[test]
-fn a_stalled_server_shows_in_times_since_due_and_hides_in_times_since_sent() {
-    // One connection for all: while the first reply is held back, the others cannot be sent.
+/// A server that holds requests back whose heads begin so, until the gate is opened.
+fn holding(beginning: &'static str) -> (Arc<Gate>, Server) {
     let gate = Arc::new(Gate::default());
     let doors = Arc::clone(&gate);
     let server = Server::start(move |seen| {
-        if seen.head.starts_with("GET /0 ") {
+        if seen.head.starts_with(beginning) {
             doors.pass();
         }
         Answer::Send(whole("hello"))
     });
+    (gate, server)
+}
+
+#[test]
+fn a_stalled_server_shows_in_times_since_due_and_hides_in_times_since_sent() {
+    // One connection for all: while the first reply is held back, the others cannot be sent.
+    let (gate, server) = holding("GET /0 ");
     let urls: Vec<String> = (0..50).map(|number| format!("/{number}")).collect();
     // The first request stands alone; the others are one batch, of which "/0" is the first.
     let mut rows = vec![(0, 0, "/page")];
@@ -64,12 +70,7 @@ fn the_same_seed_asks_the_same_however_many_threads() {
 
 #[test]
 fn a_closed_loop_keeps_so_many_users() {
-    let gate = Arc::new(Gate::default());
-    let doors = Arc::clone(&gate);
-    let server = Server::start(move |_| {
-        doors.pass();
-        Answer::Send(whole("hello"))
-    });
+    let (gate, server) = holding("");
     let base = scenario(server.address, one(1), Users::Closed(7));
     let opened = Mutex::new(None);
     let outcome = play_until(&Scenario { threads: 2, ..base }, |outcome| {
@@ -139,14 +140,7 @@ fn a_request_that_hangs_counts_with_what_it_waited() {
 
 #[test]
 fn a_page_of_a_log_is_due_as_logged_though_the_one_before_took_longer() {
-    let gate = Arc::new(Gate::default());
-    let doors = Arc::clone(&gate);
-    let server = Server::start(move |seen| {
-        if seen.head.starts_with("GET /0 ") {
-            doors.pass();
-        }
-        Answer::Send(whole("hello"))
-    });
+    let (gate, server) = holding("GET /0 ");
     let rows: Vec<(u32, u32, String)> =
         (0..5).map(|number| (number * 6000, 0, format!("/{number}"))).collect();
     let rows: Vec<_> = rows.iter().map(|(at, client, url)| (*at, *client, &**url)).collect();

@@ -1,38 +1,13 @@
 //! Method: reports one after the other.
 
 use super::*;
-use agent::{Fault, TakesOver};
+use crate::oneway::doubt::tests::{but, terms, vip, well};
+use agent::Fault;
 
 const ID: ServerId = ServerId(1);
 
-fn vip() -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, 100], 80))
-}
-
 fn other_vip() -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 101], 80))
-}
-
-fn terms() -> Terms {
-    Terms { key_check: "k".to_owned(), envelope: 1, port: 7117 }
-}
-
-fn well() -> LoadReport {
-    let takes_over = TakesOver {
-        key_check: "k".to_owned(),
-        envelope: 1,
-        port: 7117,
-        vips: vec![vip()],
-        attached: true,
-        ..TakesOver::default()
-    };
-    LoadReport { takes_over: Some(takes_over), ..LoadReport::default() }
-}
-
-fn but(change: impl FnOnce(&mut TakesOver)) -> LoadReport {
-    let mut report = well();
-    change(report.takes_over.as_mut().unwrap());
-    report
 }
 
 fn other_key() -> LoadReport {
