@@ -79,7 +79,11 @@ impl<'a, 'b> Life<'a, 'b> {
     }
 
     fn shows(&mut self, kind: &'static str, frame: &[u8], verdict: i32) -> Tried {
-        let tried = self.stage.front.try_packet(&Trial::new(frame, self.stage.interface)).unwrap();
+        let tried = self
+            .stage
+            .front
+            .try_packet(&Trial::new(frame, self.stage.interface))
+            .expect("the kernel tries it");
         assert_eq!(tried.verdict, verdict, "{kind}");
         self.times.note(kind, tried.run_ns);
         tried
@@ -108,7 +112,10 @@ impl<'a, 'b> Life<'a, 'b> {
 /// A connection that stays, one that moves, one whose requests are tagged; and a stranger's packet.
 fn lives(stage: &Stage<'_>, times: &mut Times) {
     let nobodys = stage.client(NOBODYS).acks().frame();
-    let seen = stage.front.try_packet(&Trial::new(&nobodys, stage.interface)).unwrap();
+    let seen = stage
+        .front
+        .try_packet(&Trial::new(&nobodys, stage.interface))
+        .expect("the kernel tries it");
     assert_eq!(seen.verdict, NOT_OURS);
     times.note("nobody's", seen.run_ns);
 
@@ -169,7 +176,7 @@ fn main() {
         println!("packets: nothing measured; cargo bench -p handoff --bench packets does, as root");
         return;
     }
-    let bed = TestBed::up(&Plan::new(2)).unwrap();
+    let bed = TestBed::up(&Plan::new(2)).expect("a test bed can be made");
     let work = || {
         let mut stage = Stage::new(&bed, &bed.pins(Host::Front), false, 65_536);
         let times = [false, true].map(|v6| {
@@ -180,5 +187,5 @@ fn main() {
         });
         print(&times);
     };
-    bed.enter(Host::Front, work).unwrap();
+    bed.enter(Host::Front, work).expect("its namespace is there");
 }
