@@ -29,7 +29,7 @@ pub fn run(args: &Testbed) -> Outcome {
 fn up(args: &TestbedUp) -> Outcome {
     let variant = if args.routed { Variant::Routed } else { Variant::Bridge };
     let plan = Plan::new(args.servers).named(&args.name).wired(variant);
-    let plan = Plan { mtu: args.mtu, ..plan };
+    let plan = Plan { mtu: args.mtu, initial_window: args.initial_window, ..plan };
     if let Err(mistake) = plan.check() {
         return exit::usage(&mistake.to_string());
     }
@@ -156,7 +156,10 @@ fn shape(plan: &Plan) -> String {
         Variant::Bridge => "all neighbours",
         Variant::Routed => "behind a router",
     };
-    format!("{} {servers}, {wired}, packets of {} bytes", plan.servers, plan.mtu)
+    format!(
+        "{} {servers}, {wired}, packets of {} bytes, initial window of {}",
+        plan.servers, plan.mtu, plan.initial_window
+    )
 }
 
 fn in_columns(both: Both) -> String {

@@ -57,6 +57,10 @@ pub struct TestbedUp {
     /// The largest packet of every link, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     pub mtu: u16,
+    /// How much servers and front-end send before the first acknowledgement, in segments; other
+    /// systems have 10
+    #[arg(long, value_name = "SEGMENTS", default_value_t = testbed::INITIAL_WINDOW)]
+    pub initial_window: u16,
 }
 
 /// Flags of `baton testbed down`.

@@ -100,6 +100,12 @@ impl Plan {
     }
 }
 
+/// The networks of a subnet, IPv4 and IPv6, as `ip` writes them.
+pub(crate) fn network(subnet: u8) -> (String, String) {
+    let Both { v4, v6 } = Both::new(subnet, 0);
+    (format!("{v4}/24"), format!("{v6}/64"))
+}
+
 fn number(host: Host) -> Option<u8> {
     Some(match host {
         Host::Client => CLIENT,

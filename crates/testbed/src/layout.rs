@@ -4,6 +4,7 @@
 //! namespace, called like the machine; the router has one for each subnet. There is a bridge for
 //! each subnet, `net0` or `net1` to `net3`.
 
+use crate::address::network;
 use crate::{Host, Plan};
 use std::fmt::Write;
 
@@ -64,17 +65,27 @@ pub(crate) fn wire(plan: &Plan) -> String {
 pub(crate) fn machine(plan: &Plan, host: Host) -> String {
     let mut lines = "link set lo up\n".to_owned();
     let mut line = |text: String| writeln!(lines, "{text}").expect("a string takes all");
+    // Whoever answers clients begins with the plan's window, wherever they are.
+    let window = match host {
+        Host::Front | Host::Server(_) => format!(" initcwnd {}", plan.initial_window),
+        Host::Client | Host::Router | Host::Wire => String::new(),
+    };
     for &subnet in plan.subnets(host) {
         let dev = interface(plan, subnet, host);
         if let Some(address) = plan.address_on(subnet, host) {
             line(format!("addr add {}/24 dev {dev}", address.v4));
             line(format!("addr add {}/64 dev {dev} nodad", address.v6));
             line(format!("link set {dev} up"));
+            // The kernel made these two with the addresses.
+            let (v4, v6) = network(subnet);
+            let kernels = format!("dev {dev} proto kernel");
+            line(format!("route replace {v4} {kernels} scope link src {}{window}", address.v4));
+            line(format!("route replace {v6} {kernels} metric 256{window}"));
         }
     }
     if let Some(gateway) = plan.gateway(host) {
-        line(format!("route add default via {}", gateway.v4));
-        line(format!("route add ::/0 via {}", gateway.v6));
+        line(format!("route add default via {}{window}", gateway.v4));
+        line(format!("route add ::/0 via {}{window}", gateway.v6));
     }
     // IPv4 answers on any interface for any address of the machine, unless told otherwise; IPv6
     // only for those of the interface that is asked. So the front-end's is on eth0 and the servers'

@@ -29,5 +29,5 @@ pub use bed::{Condition, TestBed, abandoned, beds, condition, down};
 pub use error::Error;
 pub use namespace::inside;
 pub use needs::{missing, possible, rooted};
-pub use plan::{File, Host, Plan, SERVERS_MAX, Variant};
+pub use plan::{File, Host, INITIAL_WINDOW, Plan, SERVERS_MAX, Variant};
 pub use wire::{Adversity, Counts, Wire};

@@ -19,6 +19,16 @@ const MTU_MIN: u16 = 1280;
 /// The largest MTU of a virtual Ethernet, in bytes, with room for its own header.
 const MTU_MAX: u16 = 65_000;
 
+/// What servers and front-end may send before the first acknowledgement, in segments. A socket that
+/// is made for a moved connection begins with it, and so does any other; the system's 10 would
+/// have each reply after a move wait for several acknowledgements, as no kept connection does.
+/// 128 KB are 91 segments; and as the kernel lets half a window go at a time, its largest bursts
+/// (64 KB, 45 segments) want 90 too.
+pub const INITIAL_WINDOW: u16 = 128;
+
+/// The largest initial window that is sensible: what the usual receive buffers hold.
+const INITIAL_WINDOW_MAX: u16 = 4096;
+
 /// A bed as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -32,6 +42,8 @@ pub struct Plan {
     pub files: Vec<File>,
     /// The largest packet of every link, in bytes.
     pub mtu: u16,
+    /// What servers and front-end send at first, in segments: [`INITIAL_WINDOW`] unless changed.
+    pub initial_window: u16,
 }
 
 impl Plan {
@@ -46,6 +58,7 @@ impl Plan {
             variant: Variant::Bridge,
             files: File::usual(),
             mtu: 1500,
+            initial_window: INITIAL_WINDOW,
         }
     }
 
@@ -87,6 +100,9 @@ impl Plan {
         }
         if self.mtu < MTU_MIN || self.mtu > MTU_MAX {
             return refuse(format!("the MTU is {MTU_MIN} to {MTU_MAX} bytes"));
+        }
+        if self.initial_window == 0 || self.initial_window > INITIAL_WINDOW_MAX {
+            return refuse(format!("the initial window is 1 to {INITIAL_WINDOW_MAX} segments"));
         }
         let odd = self.files.iter().find(|file| !file.is_plain());
         odd.map_or(Ok(()), |file| refuse(format!("{} is no plain path such as /a/1", file.path)))
@@ -215,6 +231,7 @@ mod tests {
             Plan::new(0),
             Plan::new(SERVERS_MAX + 1),
             Plan { mtu: 1279, ..Plan::new(1) },
+            Plan { initial_window: 0, ..Plan::new(1) },
             Plan::new(1).named(""),
             Plan::new(1).named("../etc"),
             Plan { files: vec![File::new("/../passwd", 1)], ..Plan::new(1) },
