@@ -147,7 +147,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                     let label = format!("{case}, {curve}, {clients} clients, {repeat}");
                     let front = front.clone();
                     jobs.push(Job::new(label, visited.about_s(), move |lab| {
-                        visited.measure(lab, &front, row)
+                        visited.measure(lab, &front, &row)
                     }));
                 }
             }

@@ -1,7 +1,7 @@
 //! What the papers claim of their prototypes, read off the tables of the live experiments.
 
-use super::Table;
-use super::judges::{self, Reader};
+use super::judges;
+use super::{Reader, Table};
 use std::collections::BTreeMap;
 
 /// Tables by the name of their experiment.
@@ -275,5 +275,36 @@ mod tests {
         assert_eq!(rows(40.0, 0.01), Verdict::Reproduced);
         assert_eq!(rows(f64::NAN, 0.01), Verdict::NotJudged);
         assert_eq!(rows(40.0, 0.06), Verdict::NotJudged);
+    }
+
+    #[test]
+    fn what_was_cut_off_took_at_least_so_long_and_that_is_enough_for_who_is_behind() {
+        let mut table = Table::default();
+        for (curve, p90_ms, cut_off) in
+            [("CAP", 40.0, 0.0), ("LARD", 50.0, 0.2), ("LARD on utilisation", 60.0, 0.3)]
+        {
+            for repeat in [1, 2] {
+                let mut row = Row::new("cpu-bound", curve, 8.0, repeat);
+                row.set("page_p90_ms", p90_ms);
+                row.set("cut_off", cut_off);
+                table.rows.push(row);
+            }
+        }
+        assert_eq!(judged("CW-C9", &table).expect("measured").verdict, Verdict::Reproduced);
+        // Who is ahead has to have answered.
+        table.rows[0].set("cut_off", 0.2);
+        assert_eq!(judged("CW-C9", &table).expect("measured").verdict, Verdict::NotJudged);
+    }
+
+    #[test]
+    fn a_disturbed_repeat_is_left_out_where_two_remain() {
+        let mut disturbed = table(&[240.0, 250.0, 90.0], &[100.0, 101.0]);
+        disturbed.rows[2].limit = "others".to_owned();
+        let outcome = judged("LARD-C11", &disturbed).expect("measured");
+        assert_eq!(outcome.verdict, Verdict::Reproduced, "{outcome:?}");
+        disturbed.rows[1].limit = "others".to_owned();
+        let outcome = judged("LARD-C11", &disturbed).expect("measured");
+        assert_eq!(outcome.verdict, Verdict::NotJudged);
+        assert!(outcome.measured.contains("others"), "{outcome:?}");
     }
 }

@@ -88,7 +88,7 @@ impl Closed {
         lab: &Lab,
         front: &Front,
         servers: Vec<origin::Config>,
-        mut row: Row,
+        row: &Row,
     ) -> Result<Vec<Row>> {
         let bed = Bed::start(lab, front, servers)?;
         let (mut first, mut last): (Option<Mark>, Option<Mark>) = (None, None);
@@ -126,6 +126,7 @@ impl Closed {
             example.unwrap_or_default()
         );
         let (first, last) = first.zip(last).context("the trace was over before it was measured")?;
+        let mut row = row.clone();
         fill(&mut row, &bed, &first, &last);
         if self.window.is_cut(&last.report) {
             row.limited_by("window");

@@ -113,7 +113,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                     let label = format!("{case}, {curve}, {users_s} users/s, {repeat}");
                     let front = front.clone();
                     jobs.push(Job::new(label, visited.about_s(), move |lab| {
-                        visited.measure(lab, &front, row)
+                        visited.measure(lab, &front, &row)
                     }));
                 }
             }

@@ -109,7 +109,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         };
         let front = front.clone();
         let label = format!("{}, {}, {}, {}", row.case, row.curve, row.x, row.repeat);
-        let work = move |lab: &_| closed.measure(lab, &front, cluster.configs(), row);
+        let work = move |lab: &_| closed.measure(lab, &front, cluster.configs(), &row);
         jobs.push(Job::new(label, extent.warm_s + s, work));
     };
     for repeat in 1..=extent.repeats {

@@ -22,15 +22,16 @@ pub mod page;
 mod peers;
 mod phttp;
 mod picture;
+mod reader;
 mod table;
 mod users;
 mod wrr;
 
 pub use bed::Front;
 pub use claims::{CLAIMS, LiveClaim, Outcome, Tables, Verdict};
-pub use judges::Reader;
 pub use lab::{Job, Lab, Work};
 pub use picture::Picture;
+pub use reader::Reader;
 pub use table::{COLUMNS, Row, Spread, Table};
 
 use anyhow::{Context, Result};

@@ -119,14 +119,14 @@ fn busy(table: &Table) -> String {
              (an experiment just before counts too).\n"
         );
     }
-    let others = |row: &&Row| row.limit.split('+').any(|limit| limit == "others");
-    let (disturbed, points) = (table.rows.iter().filter(others).count(), table.rows.len());
+    let disturbed = table.rows.iter().filter(|row| row.is_disturbed()).count();
+    let points = table.rows.len();
     if disturbed > 0 {
         let _ = write!(
             text,
-            "\n**Other programs worked during {disturbed} of {points} points** (`others`): no \
-            claim \
-             is judged by those.\n"
+            "\n**Other programs worked during {disturbed} of {points} points** (`others`): \
+             claims are judged by the repeats without them where two remain, and by none where \
+             not.\n"
         );
     }
     text

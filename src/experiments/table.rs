@@ -92,6 +92,11 @@ impl Row {
         }
     }
 
+    /// Whether others used the processors meanwhile: programs, or machines on the same ones.
+    pub fn is_disturbed(&self) -> bool {
+        self.limit.split('+').any(|limit| limit == "others")
+    }
+
     /// A value; NaN if it was not measured.
     ///
     /// # Panics

@@ -155,11 +155,11 @@ impl Visited {
         }
     }
 
-    /// Lets users come and measures; what is found is written into `row`, whose repeat is the seed.
+    /// Lets users come and measures; what is found is written into a copy of `row`, whose repeat is the seed.
     ///
     /// # Errors
     /// When servers or front-end cannot be started, or requests fail.
-    pub fn measure(&self, lab: &Lab, front: &Front, mut row: Row) -> Result<Vec<Row>> {
+    pub fn measure(&self, lab: &Lab, front: &Front, row: &Row) -> Result<Vec<Row>> {
         let bed = Bed::start(lab, front, self.configs())?;
         let scenario = self.scenario(&bed, u64::from(row.repeat));
         let warm_ns = now_ns() + (self.warm_s * 1e9) as u64;
@@ -183,6 +183,7 @@ impl Visited {
             outcome.answered(),
             example.unwrap_or_default()
         );
+        let mut row = row.clone();
         self.fill(&mut row, &bed, (&first, &last), &outcome);
         Ok(vec![row])
     }

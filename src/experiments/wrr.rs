@@ -88,7 +88,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                 let label = format!("{case}, {curve}, {period_s} s, {repeat}");
                 let front = Front::relay(policy);
                 jobs.push(Job::new(label, visited.about_s(), move |lab| {
-                    visited.measure(lab, &front, row)
+                    visited.measure(lab, &front, &row)
                 }));
             }
         }
