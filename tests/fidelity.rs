@@ -2,11 +2,13 @@
 //! machine with other work. What it is held to on a quiet one is in the command.
 
 use baton::experiments::Lab;
-use baton::fidelity::{Closed, Comparison, Kind, Pages, Span};
+use baton::fidelity::{Closed, Comparison, Kind, Pages, Runs, Span};
 use std::time::Duration;
 
 /// Slow enough that a build without optimisation is little beside the servers' times.
 const SCALE: f64 = 0.5;
+
+const ONCE: Runs = Runs { least: 1, most: 1 };
 
 fn near(found: &[Comparison]) {
     for comparison in found {
@@ -26,7 +28,7 @@ fn a_trace_in_a_closed_loop_is_answered_as_on_paper() {
     let floor = closed.floor(&lab).expect("it is measured").expect("nobody stops it");
     for name in ["lard", "wrr"] {
         let policy = policy::entry(name).expect("it is one of POLICIES");
-        let found = closed.compare(policy, 1, floor, &lab).expect("it runs");
+        let found = closed.compare(policy, ONCE, floor, &lab).expect("it runs");
         let found = found.expect("nobody stops it");
         assert_eq!(found.len(), 2);
         near(&found);
@@ -40,7 +42,7 @@ fn users_with_browsers_wait_as_on_paper() {
     let pages = Pages::new(span, SCALE, 1);
     let floor = pages.floor(4.0, &lab).expect("it is measured").expect("nobody stops it");
     let policy = policy::entry("cap").expect("it is one of POLICIES");
-    let found = pages.compare((policy, "light"), 4.0, 1, floor, &lab).expect("it runs");
+    let found = pages.compare((policy, "light"), 4.0, ONCE, floor, &lab).expect("it runs");
     let found = found.expect("nobody stops it");
     assert_eq!(found.len(), 3);
     near(&found);

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Outcome, say};
 use crate::experiments::Lab;
-use crate::fidelity::{self, Closed, Comparison, Pages, Span};
+use crate::fidelity::{self, Closed, Comparison, Pages, Runs, Span};
 use crate::flags::{Fidelity, FidelityKind};
 use anyhow::{Context, Result};
 use policy::Entry;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// How much is done.
 struct Effort {
-    runs: usize,
+    runs: Runs,
     /// Requests of the trace, and policies under which they are asked.
     requests: usize,
     policies: &'static [&'static str],
@@ -24,7 +24,7 @@ struct Effort {
 }
 
 const FULL: Effort = Effort {
-    runs: 3,
+    runs: Runs { least: 3, most: 16 },
     requests: 8_000,
     policies: &["wrr", "lard", "lard-r", "bounded-hash", "cap"],
     span: Span { warm_up: Duration::from_secs(15), measured: Duration::from_secs(30) },
@@ -33,7 +33,7 @@ const FULL: Effort = Effort {
 };
 
 const QUICK: Effort = Effort {
-    runs: 2,
+    runs: Runs { least: 3, most: 3 },
     requests: 4_000,
     policies: &["wrr", "lard"],
     span: Span { warm_up: Duration::from_secs(10), measured: Duration::from_secs(30) },
@@ -58,7 +58,11 @@ const PAGES_SCALE: f64 = 0.25;
 /// When servers or switch cannot be started, or requests fail.
 pub fn run(args: &Fidelity) -> Outcome {
     let usual = if args.quick { QUICK } else { FULL };
-    let effort = Effort { runs: args.runs.map_or(usual.runs, usize::from), ..usual };
+    let runs = args.runs.map_or(usual.runs, |most| {
+        let most = usize::from(most);
+        Runs { least: usual.runs.least.min(most), most }
+    });
+    let effort = Effort { runs, ..usual };
     let lab = Lab::open()?;
     let (mut notes, mut found) = (Vec::new(), Vec::new());
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -29,6 +29,7 @@ mod wrr;
 
 pub use bed::Front;
 pub use claims::{CLAIMS, LiveClaim, Outcome, Tables, Verdict};
+pub use gauge::Reading;
 pub use lab::{Job, Lab, Work};
 pub use picture::Picture;
 pub use reader::Reader;

@@ -8,10 +8,12 @@
 mod bed;
 mod closed;
 mod pages;
+mod quiet;
 mod table;
 mod verdict;
 
 pub use closed::Closed;
 pub use pages::{Pages, Span};
+pub use quiet::Runs;
 pub use table::{json, text};
 pub use verdict::{Comparison, Kind, Verdict, holds, summary, worst};

@@ -7,22 +7,23 @@ use std::fmt::Write;
 /// A table: a line for each figure.
 pub fn text(comparisons: &[Comparison]) -> String {
     let mut out = format!(
-        "{:<28} {:<11} {:>10} {:>9} {:>10} {:>9}  within\n",
-        "experiment", "figure", "live", "spread", "simulated", "error"
+        "{:<30} {:<11} {:>10} {:>10} {:>9} {:>8} {:>4}  within\n",
+        "experiment", "figure", "live", "simulated", "error", "+-", "runs"
     );
     for comparison in comparisons {
-        let Comparison { experiment, kind, simulated, .. } = comparison;
+        let Comparison { experiment, kind, live, .. } = comparison;
         let unit = kind.unit();
         let verdict = comparison.verdict().name();
         // Writing to a string does not fail.
         let _written = writeln!(
             out,
-            "{experiment:<28} {:<11} {:>10} {:>9} {:>10} {:>9}  {verdict}",
+            "{experiment:<30} {:<11} {:>10} {:>10} {:>9} {:>8} {:>4}  {verdict}",
             kind.name(),
             figure(*kind, comparison.live_mean()),
-            format!("{:.1}{unit}", comparison.spread()),
-            figure(*kind, *simulated),
+            figure(*kind, comparison.simulated_mean()),
             format!("{:+.1}{unit}", comparison.error()),
+            format!("{:.1}{unit}", comparison.margin()),
+            live.len(),
         );
     }
     out
@@ -45,7 +46,8 @@ pub fn json(notes: &[String], comparisons: &[Comparison]) -> Value {
             "live": comparison.live,
             "simulated": comparison.simulated,
             "error": comparison.error(),
-            "spread": comparison.spread(),
+            "margin": comparison.margin(),
+            "disturbed": comparison.disturbed,
             "unit": comparison.kind.unit(),
             "tolerance": comparison.kind.tolerance(),
             "verdict": comparison.verdict(),
@@ -68,8 +70,9 @@ mod tests {
         let far = Comparison {
             experiment: "trace, wrr".to_owned(),
             kind: Kind::Hits,
-            live: vec![0.84, 0.86],
-            simulated: 0.95,
+            live: vec![0.849, 0.851],
+            simulated: vec![0.95; 2],
+            disturbed: false,
         };
         let text = text(std::slice::from_ref(&far));
         let line = text.lines().nth(1).expect("a line for each");

@@ -1,6 +1,7 @@
 //! How far simulated figures are from live ones, and whether that is near enough.
 
 use serde::Serialize;
+use sim::stats::Estimate;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -80,8 +81,11 @@ pub struct Comparison {
     pub kind: Kind,
     /// What the live runs found, at least one.
     pub live: Vec<f64>,
-    /// What the simulator says, on average over several delays around the measured one.
-    pub simulated: f64,
+    /// What the simulator says of the same users, run by run, on average over several delays around
+    /// the measured one.
+    pub simulated: Vec<f64>,
+    /// Whether others used the processors during these runs, and there were no better ones.
+    pub disturbed: bool,
 }
 
 impl Comparison {
@@ -90,29 +94,33 @@ impl Comparison {
         mean(self.live.iter().copied())
     }
 
-    fn least(&self) -> f64 {
-        self.live.iter().copied().fold(f64::INFINITY, f64::min)
+    /// The mean of the simulated runs.
+    pub fn simulated_mean(&self) -> f64 {
+        mean(self.simulated.iter().copied())
     }
 
-    fn most(&self) -> f64 {
-        self.live.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-
-    /// How far the live runs are from each other, in the unit of the kind.
-    pub fn spread(&self) -> f64 {
-        self.kind.between(self.live_mean(), self.live_mean() + self.most() - self.least())
-    }
-
-    /// The simulated figure less the mean of the live ones, in the unit of the kind.
+    /// The simulated figure less the live one, on average, in the unit of the kind.
     pub fn error(&self) -> f64 {
-        self.kind.between(self.live_mean(), self.simulated)
+        self.kind.between(self.live_mean(), self.simulated_mean())
+    }
+
+    /// How sure that is: half the width of its 95 % interval (Student's t, over the differences of
+    /// runs with the same users), in the unit of the kind; infinite for one run.
+    pub fn margin(&self) -> f64 {
+        let pairs = self.live.iter().zip(&self.simulated);
+        let apart: Vec<f64> = pairs.map(|(live, simulated)| simulated - live).collect();
+        let half = Estimate::of(&apart).half_width;
+        match self.kind {
+            Kind::Hits => half * 100.0,
+            Kind::Throughput | Kind::PageP90 => half / self.live_mean() * 100.0,
+        }
     }
 
     /// Whether the simulator is near enough, and whether the live runs can tell. What is not a
     /// number is not near.
     pub fn verdict(&self) -> Verdict {
-        // So far apart, live runs put their own mean anywhere: neither outcome would mean much.
-        if self.spread() > self.kind.tolerance() {
+        let sure = self.margin() <= self.kind.tolerance();
+        if self.live_mean() > 0.0 && (self.disturbed || !sure) {
             Verdict::Undecided
         } else if self.error().abs() <= self.kind.tolerance() {
             Verdict::Within
@@ -126,11 +134,11 @@ impl Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The error is within the tolerance, and live runs are nearer to each other than that.
+    /// The error is within the tolerance, and known as exactly as that.
     Within,
     /// The error is larger.
     Outside,
-    /// Live runs differ by more than the tolerance among themselves: counted as not held.
+    /// The error is not known that exactly, or runs were disturbed: counted as not held.
     Undecided,
 }
 
@@ -140,7 +148,7 @@ impl Verdict {
         match self {
             Self::Within => "yes",
             Self::Outside => "NO",
-            Self::Undecided => "undecided: live runs differ by more than the tolerance",
+            Self::Undecided => "undecided: not sure enough",
         }
     }
 }
@@ -177,21 +185,23 @@ mod tests {
     use super::*;
 
     fn comparison(kind: Kind, live: &[f64], simulated: f64) -> Comparison {
-        Comparison { experiment: "e".to_owned(), kind, live: live.to_vec(), simulated }
+        let (experiment, simulated) = ("e".to_owned(), vec![simulated; live.len()]);
+        Comparison { experiment, kind, live: live.to_vec(), simulated, disturbed: false }
     }
 
     #[test]
     fn hits_are_off_in_points_and_the_rest_in_per_cent() {
         let hits = comparison(Kind::Hits, &[0.80, 0.82], 0.83);
-        assert!((hits.error() - 2.0).abs() < 1e-9 && (hits.spread() - 2.0).abs() < 1e-9);
+        // t of one degree of freedom is 12.706, times half the distance.
+        assert!((hits.error() - 2.0).abs() < 1e-9 && (hits.margin() - 12.706).abs() < 1e-9);
         let rate = comparison(Kind::Throughput, &[90.0, 110.0], 95.0);
-        assert!((rate.error() + 5.0).abs() < 1e-9 && (rate.spread() - 20.0).abs() < 1e-9);
+        assert!((rate.error() + 5.0).abs() < 1e-9 && (rate.margin() - 127.06).abs() < 1e-9);
     }
 
     #[test]
-    fn an_error_beyond_the_tolerance_is_one_and_live_runs_that_differ_by_more_decide_nothing() {
+    fn an_error_beyond_the_tolerance_is_one_and_runs_that_are_not_sure_decide_nothing() {
         let verdict = |kind, live: &[f64], simulated| comparison(kind, live, simulated).verdict();
-        assert_eq!(verdict(Kind::PageP90, &[100.0], 119.0), Verdict::Within);
+        assert_eq!(verdict(Kind::PageP90, &[100.0, 100.0], 119.0), Verdict::Within);
         assert_eq!(verdict(Kind::PageP90, &[100.0, 101.0], 122.0), Verdict::Outside);
         assert_eq!(verdict(Kind::Hits, &[0.5, 0.5], 0.54), Verdict::Outside);
         for simulated in [120.0, 150.0, 300.0] {
@@ -199,20 +209,32 @@ mod tests {
         }
         let noisy = comparison(Kind::PageP90, &[100.0, 160.0], 130.0);
         assert!(!holds(&[noisy]), "what is undecided is not held");
+        assert_eq!(verdict(Kind::PageP90, &[100.0], 100.0), Verdict::Undecided, "one run");
         // Nothing was answered: no number is near that, not even nothing.
-        assert_eq!(verdict(Kind::Throughput, &[0.0], 10.0), Verdict::Outside);
-        assert_eq!(verdict(Kind::Throughput, &[0.0], 0.0), Verdict::Outside);
+        assert_eq!(verdict(Kind::Throughput, &[0.0, 0.0], 10.0), Verdict::Outside);
+        assert_eq!(verdict(Kind::Throughput, &[0.0, 0.0], 0.0), Verdict::Outside);
+    }
+
+    #[test]
+    fn runs_of_other_users_are_compared_with_the_same_ones_on_paper() {
+        let paired = Comparison {
+            simulated: vec![101.0, 203.0, 151.0],
+            ..comparison(Kind::PageP90, &[100.0, 200.0, 150.0], 0.0)
+        };
+        assert!(paired.margin() < 3.0, "{}", paired.margin());
+        assert_eq!(paired.verdict(), Verdict::Within);
+        assert_eq!(Comparison { disturbed: true, ..paired }.verdict(), Verdict::Undecided);
     }
 
     #[test]
     fn the_last_line_has_the_worst_of_each_kind_that_was_compared() {
         let all = [
-            comparison(Kind::Hits, &[0.80], 0.81),
-            comparison(Kind::Hits, &[0.80], 0.78),
-            comparison(Kind::Throughput, &[100.0], 103.0),
+            comparison(Kind::Hits, &[0.80; 2], 0.81),
+            comparison(Kind::Hits, &[0.80; 2], 0.78),
+            comparison(Kind::Throughput, &[100.0; 2], 103.0),
         ];
         assert_eq!(summary(&all), "fidelity: hit=-2.0pp throughput=+3.0%");
         assert!(holds(&all) && !holds(&[]));
-        assert!(!holds(&[comparison(Kind::Hits, &[0.80], 0.9)]));
+        assert!(!holds(&[comparison(Kind::Hits, &[0.80; 2], 0.9)]));
     }
 }

@@ -6,12 +6,13 @@ use clap::{Args, ValueEnum};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  baton fidelity                         # everything, three live runs of each: some minutes
+  baton fidelity                         # everything, with as many live runs as it takes: some minutes
   baton fidelity --quick                 # a look, in a minute
   baton fidelity --only trace --json
 
 Exit code 1: a figure is further off than it may be (hits 3 points, throughput 10 %,
-90 % of pages 20 %), and not between the live runs either.")]
+90 % of pages 20 %), or is not known that exactly. Runs during which others used the processors
+are repeated.")]
 pub struct Fidelity {
     /// Less of everything
     #[arg(long)]
@@ -19,7 +20,7 @@ pub struct Fidelity {
     /// One kind of experiment alone
     #[arg(long, value_enum, value_name = "KIND")]
     pub only: Option<FidelityKind>,
-    /// Live runs of each experiment [default: 3, or 2 with --quick]
+    /// Live runs of each experiment, at most [default: 16, or 3 with --quick]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=20))]
     pub runs: Option<u8>,
     /// Seed of users and arrivals
