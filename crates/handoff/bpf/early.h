@@ -56,6 +56,7 @@ static __always_inline int write_answer(struct xdp_md *ctx, const struct packet 
 			return XDP_DROP;
 		__builtin_memcpy(&ip->saddr, p->key.vip, 16);
 		__builtin_memcpy(&ip->daddr, p->key.client, 16);
+		ip->hop_limit = HOPS;
 		ip->payload_len = bpf_htons(sizeof(*answer));
 		*out = *answer;
 		return XDP_TX;
@@ -66,6 +67,7 @@ static __always_inline int write_answer(struct xdp_md *ctx, const struct packet 
 		return XDP_DROP;
 	ip->saddr = p->key.vip[3];
 	ip->daddr = p->key.client[3];
+	ip->ttl = HOPS;
 	ip->tot_len = bpf_htons(sizeof(*ip) + sizeof(*answer));
 	ip->check = 0;
 	ip->check = ip_checksum(ip);

@@ -10,7 +10,38 @@
 #include "cookie.h"
 #include "maps.h"
 
-/* Sender and receiver change places: in the frame, the IP header and the ports. No sum changes. */
+/* Routers that an answer may pass, however many the question has passed. */
+#define HOPS 64
+
+/* RFC 1624: the checksum by the difference of the one word that changes. */
+static __always_inline void renew_hops(struct iphdr *ip)
+{
+	__u16 *word = (__u16 *)&ip->ttl, old = *word;
+	__u32 sum;
+
+	ip->ttl = HOPS;
+	sum = (__u16)~ip->check + (__u16)~old + *word;
+	sum = (sum & 0xffff) + (sum >> 16);
+	ip->check = ~(sum + (sum >> 16));
+}
+
+/* The same in a packet whose headers lie elsewhere. A function of its own: the stack is short. */
+static __noinline int renew_hops_at(struct __sk_buff *skb, const struct packet *p)
+{
+	__u8 hops = HOPS;
+	__u16 old, new;
+
+	if (p->v6)
+		return bpf_skb_store_bytes(skb, p->l3 + 7, &hops, 1, BPF_F_RECOMPUTE_CSUM);
+	if (bpf_skb_load_bytes(skb, p->l3 + 8, &old, 2))
+		return -1;
+	new = (old & bpf_htons(0xff)) | bpf_htons(HOPS << 8);
+	return bpf_skb_store_bytes(skb, p->l3 + 8, &new, 2, 0) ||
+	       bpf_l3_csum_replace(skb, p->l3 + 10, old, new, 2);
+}
+
+/* Sender and receiver change places: in the frame, the IP header and the ports. No sum changes but
+ * for the hops. */
 static __always_inline int turn_addresses(struct __sk_buff *skb, const struct packet *p)
 {
 	struct ethhdr eth, back;
@@ -23,7 +54,7 @@ static __always_inline int turn_addresses(struct __sk_buff *skb, const struct pa
 	__builtin_memcpy(back.h_dest, eth.h_source, ETH_ALEN);
 	__builtin_memcpy(back.h_source, eth.h_dest, ETH_ALEN);
 	if (bpf_skb_store_bytes(skb, 0, &back, sizeof(back), 0) ||
-	    bpf_skb_store_bytes(skb, p->l4, ports, sizeof(ports), 0))
+	    bpf_skb_store_bytes(skb, p->l4, ports, sizeof(ports), 0) || renew_hops_at(skb, p))
 		return -1;
 	if (p->v6) {
 		__builtin_memcpy(addresses, p->key.vip, 16);
@@ -142,9 +173,10 @@ static __always_inline __u32 sum_gained(const struct answer *old, const struct a
 	return (sum & 0xffffffff) + (sum >> 32);
 }
 
-/* Answers a usual SYN in one write: calls are what an answer costs. GO_ON for all others. */
-static __always_inline int answer_usual4(struct __sk_buff *skb, const struct packet *p,
-					 struct usual4 *new)
+/* Answers a usual SYN in one write: calls are what an answer costs. GO_ON for all others. Not inline:
+ * beside that of others there is no room for its stack. */
+static __noinline int answer_usual4(struct __sk_buff *skb, const struct packet *p,
+				    struct usual4 *new)
 {
 	const struct ethhdr *eth = (void *)(long)skb->data;
 	const struct iphdr *ip = (void *)(eth + 1);
@@ -154,23 +186,25 @@ static __always_inline int answer_usual4(struct __sk_buff *skb, const struct pac
 	if ((void *)(old + 1) > (void *)(long)skb->data_end || skb->len != bytes ||
 	    p->payload != bytes || p->l4 != bytes - sizeof(new->answer))
 		return GO_ON;
-	sum = sum_gained(old, &new->answer);
 	turn_ethernet(&new->eth, eth);
 	new->ip = *ip;
+	renew_hops(&new->ip);
 	new->ip.saddr = p->key.vip[3];
 	new->ip.daddr = p->key.client[3];
+	sum = sum_gained(old, &new->answer);
 	new->answer.tcp.check = old->tcp.check;
 	return bpf_skb_store_bytes(skb, 0, &new->eth, bytes, 0) ||
 	       bpf_l4_csum_replace(skb, p->l4 + 16, 0, sum, 0);
 }
 
-static __always_inline int answer_usual6(struct __sk_buff *skb, const struct packet *p,
-					 struct usual6 *new)
+static __noinline int answer_usual6(struct __sk_buff *skb, const struct packet *p,
+				    struct usual6 *new)
 {
 	const struct ethhdr *eth = (void *)(long)skb->data;
 	const struct ipv6hdr *ip = (void *)(eth + 1);
 	const struct answer *old = (void *)(ip + 1);
 	__u32 bytes = sizeof(*new) - 2, sum;
+	__u16 hops;
 
 	if ((void *)(old + 1) > (void *)(long)skb->data_end || skb->len != bytes ||
 	    p->payload != bytes)
@@ -178,6 +212,10 @@ static __always_inline int answer_usual6(struct __sk_buff *skb, const struct pac
 	sum = sum_gained(old, &new->answer);
 	turn_ethernet(&new->eth, eth);
 	new->ip = *ip;
+	new->ip.hop_limit = HOPS;
+	/* No checksum of its own that would make up for it in the sum that hardware made, if it did. */
+	hops = *(__u16 *)&new->ip.nexthdr;
+	bpf_csum_update(skb, hops + (__u16)~*(__u16 *)&ip->nexthdr);
 	__builtin_memcpy(&new->ip.saddr, p->key.vip, 16);
 	__builtin_memcpy(&new->ip.daddr, p->key.client, 16);
 	new->answer.tcp.check = old->tcp.check;

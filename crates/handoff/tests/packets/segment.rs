@@ -52,6 +52,8 @@ pub struct Segment {
     /// Of the IPv4 header: options, and the word of fragments.
     pub ip_options: Vec<u8>,
     pub fragment: u16,
+    /// Routers it may still pass.
+    pub hops: u8,
 }
 
 impl Segment {
@@ -67,6 +69,7 @@ impl Segment {
             payload: vec![],
             ip_options: vec![],
             fragment: 0x4000,
+            hops: 64,
         }
     }
 
@@ -122,7 +125,10 @@ impl Segment {
         if self.from.is_ipv4() {
             ip[4..6].copy_from_slice(&0x1234_u16.to_be_bytes());
             ip[6..8].copy_from_slice(&self.fragment.to_be_bytes());
+            ip[8] = self.hops;
             sign(&mut ip);
+        } else {
+            ip[7] = self.hops;
         }
         ip.extend(tcp);
         ip

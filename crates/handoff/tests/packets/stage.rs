@@ -308,6 +308,12 @@ impl Seen {
         self.double(4)
     }
 
+    /// How many routers an answer may pass.
+    pub fn hops(&self) -> u8 {
+        let ip = &self.tried.frame[ETHERNET..];
+        if ip[0] >> 4 == 4 { ip[8] } else { ip[7] }
+    }
+
     /// Four bytes of the TCP header of an answer.
     pub fn double(&self, at: usize) -> u32 {
         tcp_double(&self.tried.frame, at)

@@ -23,6 +23,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("a SYN on a connection in use is answered, and the connection goes on", syn_on_flow),
     ("a SYN padded to the least length of a frame is answered without the padding", syn_padded),
     ("a SYN with IPv4 options is answered, they stay", syn_ip_options),
+    ("an answer may pass as many routers as any packet, however many the SYN has passed", hops),
     ("the driver's program gives the same answers", early),
     ("the driver's program lets everything else go up", early_passes),
     ("a SYN for an address that is not ours, or given up, is the stack's", not_ours),
@@ -199,6 +200,24 @@ fn syn_ip_options(t: &Stage<'_>) {
         syn.ip_options = vec![7, 7, 4, 0, 0, 0, 0, 0];
     }
     answered(t, &syn, ALL, Some(1000));
+}
+
+fn hops(t: &Stage<'_>) {
+    for hops in [1, 63, 128, 255] {
+        let usual = Segment { hops, ..t.client(MULTI).syn() };
+        answered(t, &usual, ALL, Some(1000));
+        // The same as hardware gives it, and one whose answer has another length.
+        let seen = t.shown_summed(&usual.frame());
+        seen.is(REDIRECTED, "syn_answered", &answer_to(&usual, &seen, ALL, Some(1000)).answer());
+        let bare = Segment { hops, ..syn(&t.client(MULTI)) };
+        answered(t, &bare, NONE, None);
+        let seen = t.driver_sees(&usual.frame());
+        seen.driver(3, "syn_answered", &answer_to(&usual, &seen, ALL, Some(1000)).answer());
+        let client = t.connected(MULTI);
+        let fin = Segment { hops, ..client.acks().flags(ACK | FIN) };
+        let seen = t.sees(&fin);
+        assert_eq!(seen.hops(), 64, "of the answer to a FIN");
+    }
 }
 
 fn early(t: &Stage<'_>) {
