@@ -35,6 +35,10 @@ pub(crate) struct Conn {
     pub(crate) phase: Phase,
     /// Whether a reply has come on it.
     pub(crate) used: bool,
+    /// Whether the server sends no more than what it has sent.
+    pub(crate) gone: bool,
+    /// Whether it is among those of which not all was read.
+    pub(crate) unread: bool,
     /// By which tick something must have happened.
     pub(crate) late_at: u32,
     pub(crate) exchange: Option<Box<Exchange>>,
@@ -77,7 +81,8 @@ impl Conn {
             Err(error) => return Err(error),
         }
         let phase = Phase::Opening;
-        Ok(Self { socket, user, phase, used: false, late_at: u32::MAX, exchange: None })
+        let (used, gone, unread) = (false, false, false);
+        Ok(Self { socket, user, phase, used, gone, unread, late_at: u32::MAX, exchange: None })
     }
 
     /// Whether a request can be sent on it now.

@@ -31,15 +31,17 @@ enum Took {
 impl Worker<'_> {
     /// Something is new about a connection.
     pub(super) fn happened(&mut self, key: Key, flags: EventFlags) {
-        let Some(conn) = self.conns.get(key) else { return };
+        let Some(conn) = self.conns.get_mut(key) else { return };
         let gone = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         let news = gone || flags.intersects(EventFlags::IN);
+        // It is not announced again.
+        conn.gone |= gone;
         match conn.phase {
             Phase::Opening => {
                 self.opened(key);
                 // What came at once is not announced again.
                 if news {
-                    self.receive(key, gone);
+                    self.receive(key);
                 }
             }
             Phase::Leaving if news => drop(self.conns.remove(key)),
@@ -50,7 +52,7 @@ impl Worker<'_> {
                     return;
                 }
                 if news {
-                    self.receive(key, gone);
+                    self.receive(key);
                 }
             }
             Phase::Leaving => {}
@@ -138,11 +140,20 @@ impl Worker<'_> {
         true
     }
 
-    /// Reads what has come. `gone`: the server sends no more after that.
-    pub(super) fn receive(&mut self, key: Key, gone: bool) {
-        let Some(conn) = self.conns.get_mut(key) else { return };
+    /// Reads what has come on a connection that had to wait for others.
+    pub(super) fn receive_more(&mut self, key: Key) {
+        if let Some(conn) = self.conns.get_mut(key) {
+            conn.unread = false;
+            self.receive(key);
+        }
+    }
+
+    /// Reads what has come, unless that has to wait for others.
+    fn receive(&mut self, key: Key) {
+        let Some(conn) = self.conns.get_mut(key).filter(|conn| !conn.unread) else { return };
         let Some(mut exchange) = conn.exchange.take() else { return };
-        let (user, mut scratch) = (conn.user, std::mem::take(&mut self.scratch));
+        let (user, gone) = (conn.user, conn.gone);
+        let mut scratch = std::mem::take(&mut self.scratch);
         let mut reads = 0;
         let took = loop {
             let Some(conn) = self.conns.get(key) else { break Took::More };
@@ -178,11 +189,10 @@ impl Worker<'_> {
             }
             // It is not announced again.
             Took::Unread => {
-                conn.exchange = Some(exchange);
+                (conn.exchange, conn.unread) = (Some(exchange), true);
                 self.heard(key);
-                self.unread.push_back((key, gone));
+                self.unread.push_back(key);
             }
-            // That it was closed is not announced again.
             Took::Done(keep) => self.done(key, exchange, keep && !gone),
             Took::Broken(fault) => {
                 conn.exchange = Some(exchange);

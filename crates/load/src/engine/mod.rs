@@ -15,6 +15,8 @@ mod run;
 mod source;
 mod table;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod user;
 mod worker;
 

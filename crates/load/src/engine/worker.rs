@@ -66,8 +66,8 @@ pub(super) struct Worker<'a> {
     pub(super) wakes: BinaryHeap<Reverse<(u64, Key)>>,
     /// Users for whom something may have to be done.
     pub(super) ready: VecDeque<Key>,
-    /// Connections of which not all was read, and whether the server has closed them.
-    pub(super) unread: VecDeque<(Key, bool)>,
+    /// Connections of which not all was read, each once.
+    pub(super) unread: VecDeque<Key>,
     #[expect(clippy::vec_box, reason = "connections own boxes: those that idle are small so")]
     pub(super) spare_exchanges: Vec<Box<Exchange>>,
     pub(super) spare_asks: Vec<Vec<Ask>>,
@@ -195,7 +195,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes up what has happened and what is due.
-    fn turn(&mut self) -> Result<(), Errno> {
+    pub(super) fn turn(&mut self) -> Result<(), Errno> {
         let now_ns = self.clock.now_ns();
         let instantly = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         let idle = self.ready.is_empty() && self.unread.is_empty();
@@ -209,6 +209,8 @@ impl<'a> Worker<'a> {
         };
         self.turn_ns = self.clock.now_ns();
         self.now_ns = self.turn_ns;
+        // Those that have to wait from now on do so until others had news once more.
+        let waited = self.unread.len();
         for event in events {
             match event.data.u64() {
                 TIMER => self.clock.rang(),
@@ -218,9 +220,9 @@ impl<'a> Worker<'a> {
                 }
             }
         }
-        for _ in 0..self.unread.len() {
-            let Some((key, gone)) = self.unread.pop_front() else { break };
-            self.receive(key, gone);
+        for _ in 0..waited {
+            let Some(key) = self.unread.pop_front() else { break };
+            self.receive_more(key);
             self.serve(self.turn_ns);
         }
         self.now_ns = self.clock.now_ns();
