@@ -16,6 +16,8 @@ pub mod script;
 mod story;
 mod study;
 mod target;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tree;
 

@@ -2,6 +2,9 @@
 
 use crate::config::{Entry, Gravity, Place, Problem, Raw, nearest, quoted};
 
+/// Keys of the scenario itself, which belong to no table.
+const TOP: [&str; 3] = ["base", "name", "source"];
+
 /// What is left of a table while it is read.
 pub(super) struct Table<'p> {
     /// How messages call it, such as `[page]`.
@@ -150,6 +153,16 @@ impl<'p> Table<'p> {
     /// Says which keys are left, that is, unknown.
     pub(super) fn finish(self) {
         for entry in &self.entries {
+            if self.place.is_some() && TOP.contains(&entry.key.as_str()) {
+                let (key, name) = (&entry.key, &self.name);
+                let message = format!(
+                    "{key} of the scenario stands above the first table: in TOML, what is below \
+                     {name} belongs to it"
+                );
+                let remedy = format!("move the line with {key} to the top of the file");
+                self.problems.push(Problem::error(entry.key_place.clone(), message, remedy));
+                continue;
+            }
             let remedy = match nearest(&entry.key, &self.known) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("remove it; there are {}", quoted(&self.known)),

@@ -173,6 +173,29 @@ fn a_mistake_in_services_and_connections_is_said_with_its_place_and_remedy() {
 }
 
 #[test]
+fn what_stands_below_a_table_and_belongs_above_is_told_where_to_go() {
+    let word = "stands above the first table: in TOML, what is below [";
+    for (text, place) in [
+        ("base = \"clubweb-cpu\"\n[page]\nobjects = 3\nname = \"mine\"", "mine.toml:4:1: name"),
+        ("[session]\nthink_s = 2\nbase = \"clubweb-cpu\"", "mine.toml:3:1: base"),
+        ("base = \"clubweb-cpu\"\n[site]\nsource = \"a book\"", "mine.toml:3:1: source"),
+    ] {
+        let said = said(text);
+        assert!(said.contains(place) && said.contains(word), "{text}\nsays: {said}");
+        assert_eq!(said.lines().count(), 1, "what follows from it is not said: {said}");
+    }
+    let service = "[[service]]\nshare = 1\nclass = \"static\"\n\
+                   embedded = [{ share = 1, class = \"static\" }]\nname = \"files\"";
+    let said = said(&format!("base = \"clubweb-cpu\"\n{service}"));
+    assert!(said.contains("mine.toml:6:1: name of the scenario stands above"), "{said}");
+    // In any order, tables give the same.
+    let (page, site) = ("[page]\nobjects = 3\n", "[site]\ndocuments = 7\n");
+    let base = "base = \"clubweb-cpu\"\n";
+    let (one, other) = (format!("{base}{page}{site}"), format!("{base}{site}{page}"));
+    assert_eq!(parse(&one), parse(&other));
+}
+
+#[test]
 fn several_mistakes_are_said_at_once() {
     let said = said("base = \"clubweb-cpu\"\n[page]\nobject = 2\n[session]\npage = 3\n[sight]\n");
     assert_eq!(said.lines().count(), 3, "{said}");

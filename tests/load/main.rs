@@ -5,11 +5,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod trouble;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -212,62 +213,6 @@ fn several_runs_have_intervals_on_the_same_site() {
     assert_ne!(first, &found["each"][1]["requests_s"], "other users came");
 }
 
-/// Answers every request with this, and closes.
-fn server_of(reply: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = [0; 4096];
-            // It goes on with the next client, whatever this one does.
-            let _gone = stream.read(&mut head).and_then(|_| stream.write_all(reply.as_bytes()));
-        }
-    });
-    format!("http://{address}")
-}
-
-#[test]
-fn what_is_compared_must_be_there_at_all() {
-    let cases = [
-        ("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", "by status"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "by size"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "by short-body"),
-    ];
-    for (reply, part) in cases {
-        let url = format!("{}/static/bytes/10/a", server_of(reply));
-        let args = [&url, "--clients", "1", "--duration", "200ms", "--warm-up", "0s", "-q"];
-        let (wrote, _) = ends(&[&args[..], &["--verify"]].concat(), 1);
-        assert!(wrote.contains(part), "{part}: {wrote}");
-    }
-}
-
-#[test]
-fn who_hangs_is_in_the_figures() {
-    // It takes connections, and says nothing.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hangs", listener.local_addr().unwrap());
-    let folder = tempfile::tempdir().unwrap();
-    let csv = folder.path().join("a.csv");
-    let args = [&url, "--clients", "3", "--duration", "300ms", "--warm-up", "0s", "-q"];
-    let (wrote, _) = ends(&[&args[..], &["--csv", csv.to_str().unwrap()]].concat(), 3);
-    for part in ["Nothing was answered. 3 requests cut off", "/hangs) had waited", "3 cut off:"] {
-        assert!(wrote.contains(part), "{part}: {wrote}");
-    }
-    let csv = fs::read_to_string(csv).unwrap();
-    assert!(csv.lines().last().unwrap().ends_with(",3,0.300"), "{csv}");
-}
-
-#[test]
-fn users_for_whom_there_are_no_descriptors_are_refused_at_once() {
-    let program = env!("CARGO_BIN_EXE_baton");
-    let script = format!("ulimit -n 100; exec {program} load http://127.0.0.1:1 --clients 500");
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("500 users with 6 connections each need 3,000 open files"), "{said}");
-}
-
 #[test]
 fn another_shape_of_gaps_keeps_the_rate() {
     let server = Server::new();
@@ -278,17 +223,6 @@ fn another_shape_of_gaps_keeps_the_rate() {
     let found = object(&[&args[..], &["--duration", "1s", "--warm-up", "0s"]].concat());
     assert!(found["when"].as_str().unwrap().starts_with("40 sessions a second"), "{found}");
     assert_eq!(found["sessions"], 39, "one each 25 ms, from the first of them on");
-}
-
-#[test]
-fn a_server_with_other_bytes_is_caught() {
-    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nwrongbytes";
-    let url = format!("{}/static/bytes/10/a", server_of(reply));
-    let args = [url.as_str(), "--clients", "1", "--duration", "300ms", "--warm-up", "0s", "-q"];
-    ends(&args, 0);
-    let (wrote, said) = ends(&[&args[..], &["--verify"]].concat(), 1);
-    assert!(wrote.contains("by content\n"), "{wrote}");
-    assert!(said.contains("not what should be there"), "{said}");
 }
 
 #[test]

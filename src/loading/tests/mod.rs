@@ -1,0 +1,172 @@
+//! Method: outcomes are made of counts, without a run, and what a report says of them is read; on
+//! either side of the number from which on it says something else.
+
+use super::study::Row;
+use super::target::Target;
+use super::*;
+use load::{Cause, Manner, Outcome, Timing, Users};
+use std::time::Duration;
+
+/// Somebody asked for this.
+fn job(asked: Asked) -> Job {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 80));
+    Job {
+        target: Target { authority: "a.test".into(), address, path: "/".into() },
+        url: "http://a.test".into(),
+        asked,
+        users: Users::Closed(1),
+        manner: Manner::Parallel(1),
+        warm_up: Duration::ZERO,
+        duration: Duration::from_secs(30),
+        runs: 1,
+        seed: 1,
+        threads: 1,
+        timeout: Duration::from_secs(30),
+        sessions_max: 1,
+        verify: false,
+    }
+}
+
+fn pages() -> Asked {
+    Asked::Pages(Box::new(Script::usual()))
+}
+
+/// So many that took so long each.
+fn timing(done: u64, ms: u64) -> Timing {
+    let mut timing = Timing { done, ..Timing::default() };
+    timing.due_us.record_n(ms * 1000, done).unwrap();
+    timing.sent_us.record_n(ms * 1000, done).unwrap();
+    timing
+}
+
+/// Adds so many that had waited so long at the end.
+fn cut_off(timing: &mut Timing, count: u64, ms: u64) {
+    timing.due_us.record_n(ms * 1000, count).unwrap();
+    timing.cut_off += count;
+}
+
+/// Ten seconds in which so many requests were answered, and so many failed.
+fn outcome(answered: u64, failed: u64) -> Outcome {
+    let mut outcome = Outcome {
+        took: Duration::from_secs(10),
+        requests: timing(answered, 5),
+        pages: timing(answered, 5),
+        ..Outcome::default()
+    };
+    outcome.failed[Cause::Reset.index()] = failed;
+    outcome
+}
+
+fn study(asked: Asked, outcomes: Vec<Outcome>) -> Study {
+    Study::new(job(asked), "baton load".into(), outcomes, false)
+}
+
+/// The report as one line, however it is wrapped.
+fn report(study: &Study) -> String {
+    text(study).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn row<'a>(rows: &'a [Row], of: &str) -> Option<&'a Row> {
+    rows.iter().find(|row| row.of == of && row.class.is_none())
+}
+
+#[test]
+fn more_than_one_failure_in_a_hundred_is_said_of_the_latencies() {
+    let caveat = "of the requests failed: those that timed out are among the latencies";
+    for (answered, failed, wanted) in [
+        (1000, 0, None),
+        (990, 10, None),
+        (989, 11, Some("1.1 % of the requests failed")),
+        (1, 3, Some("75.0 % of the requests failed")),
+        (0, 5, Some("100.0 % of the requests failed")),
+    ] {
+        let said = report(&study(pages(), vec![outcome(answered, failed)]));
+        let plain = said.replace('\u{a0}', " ");
+        assert_eq!(plain.contains(caveat), wanted.is_some(), "{answered} {failed}: {said}");
+        assert!(wanted.is_none_or(|part| plain.contains(part)), "{answered} {failed}: {said}");
+    }
+    let half = study(pages(), vec![outcome(1000, 0), outcome(970, 30)]);
+    assert!(report(&half).contains(caveat), "of all runs together");
+    assert!(page(&half).contains("are among the latencies"), "the page says so too");
+    assert!(json(&half).to_string().contains("are among the latencies"), "and the object");
+}
+
+#[test]
+fn sessions_have_a_row_only_where_the_run_is_long_enough_for_them() {
+    // Sessions of 3 s in 10 s; then a little longer ones; then all of them ended.
+    for (ms, under_way, shown) in
+        [(3000, 1, true), (3400, 1, false), (3400, 0, true), (9999, 0, true)]
+    {
+        let mut one = outcome(1000, 0);
+        one.sessions = timing(500, ms);
+        cut_off(&mut one.sessions, under_way, 10);
+        let found = study(pages(), vec![one.clone()]);
+        let case = format!("{ms} ms, {under_way} under way");
+        assert_eq!(row(&found.rows(), "sessions").is_some(), shown, "{case}");
+        let said = report(&found);
+        let sentence = format!("500 sessions ended and {under_way} were under way");
+        assert_eq!(said.contains(&sentence), !shown, "{case}: {said}");
+        assert_eq!(said.contains(" sessions 500 "), shown, "{case}: {said}");
+        // Twice as many runs are not twice as long a run.
+        let twice = study(pages(), vec![one.clone(), one]);
+        assert_eq!(row(&twice.rows(), "sessions").is_some(), shown, "{case}, twice");
+    }
+}
+
+#[test]
+fn sessions_that_are_cut_off_count_for_how_long_sessions_last() {
+    let mut one = outcome(1000, 0);
+    one.sessions = timing(500, 10);
+    assert!(row(&study(pages(), vec![one.clone()]).rows(), "sessions").is_some());
+    // More than one in a hundred lasts longer than a third of the run, and none of them ended.
+    cut_off(&mut one.sessions, 20, 9000);
+    assert!(row(&study(pages(), vec![one]).rows(), "sessions").is_none());
+}
+
+#[test]
+fn a_single_object_has_neither_pages_nor_sessions() {
+    let mut one = outcome(1000, 0);
+    one.sessions = timing(500, 9000);
+    cut_off(&mut one.sessions, 64, 10);
+    let found = study(Asked::Object, vec![one]);
+    let rows = found.rows();
+    assert_eq!(rows.iter().map(|row| row.of).collect::<Vec<_>>(), ["requests"]);
+    assert!(!report(&found).contains("sessions ended"), "{}", report(&found));
+}
+
+#[test]
+fn nothing_has_no_row() {
+    let found = study(pages(), vec![outcome(0, 5)]);
+    assert!(found.rows().is_empty(), "{:?}", found.rows());
+    assert!(report(&found).contains("Nothing was answered."));
+}
+
+#[test]
+fn more_than_a_twentieth_cut_off_is_said_of_the_latencies() {
+    for (answered, waiting, wanted) in [(95, 5, false), (94, 6, true)] {
+        let mut one = outcome(answered, 0);
+        cut_off(&mut one.requests, waiting, 1);
+        one.cut_off = waiting;
+        let said = report(&study(pages(), vec![one]));
+        assert_eq!(said.contains("latencies are at least as shown"), wanted, "{said}");
+        assert!(said.contains(&format!(" {waiting} requests cut off at the end.")), "{said}");
+    }
+}
+
+#[test]
+fn the_longest_may_be_one_that_was_cut_off() {
+    let mut one = outcome(1000, 0);
+    cut_off(&mut one.pages, 1, 4000);
+    let said = report(&study(pages(), vec![one])).replace('\u{a0}', " ");
+    assert!(said.contains("Of 1,001 pages:") && said.contains("the longest 4.0 s."), "{said}");
+}
+
+#[test]
+fn every_run_tells_a_percentile_or_there_is_none() {
+    let found = study(pages(), vec![outcome(1000, 0), outcome(999, 0)]);
+    let rows = found.rows();
+    let requests = row(&rows, "requests").unwrap();
+    let told = requests.due_ms.map(|found| found.is_some());
+    assert_eq!(told, [true, true, false, false, true], "of 999 nobody knows the 99th");
+    assert_eq!((requests.count, requests.found), (1999, 1999));
+}
