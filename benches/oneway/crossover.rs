@@ -5,6 +5,7 @@
 //! P-HTTP in Cluster-Based Web Servers*, USENIX 1999, section 5.
 
 use crate::modes::{Load, Mode, SIZES};
+use crate::pairs::Paired;
 use crate::run::drive;
 use crate::site::Site;
 use anyhow::Result;
@@ -31,8 +32,7 @@ static STUDY: Study = Study {
     runs: |_, _| Vec::new(),
 };
 
-/// Moving over fetching at one size: the middle of the pairs, and an interval in which the true
-/// middle is with 95 % (or, with fewer than six pairs, as sure as their least and greatest are).
+/// Moving over fetching at one size: see [`Paired`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     pub kilobytes: f64,
@@ -92,35 +92,11 @@ fn ratios(measured: &[Vec<Vec<f64>>]) -> Vec<Ratio> {
     let pairs = SIZES.iter().zip(moving.iter().zip(fetching));
     pairs
         .map(|(load, (ours, theirs))| {
-            let mut sorted: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
-            sorted.sort_by(f64::total_cmp);
-            let outer = outside(sorted.len());
-            let median = crate::measure::Spread::of(sorted.iter().copied());
-            Ratio {
-                kilobytes: kilobytes(load),
-                median: median.expect("there is at least one round").median,
-                low: sorted[outer],
-                high: sorted[sorted.len() - 1 - outer],
-            }
+            let pairs = Paired::of(ours.iter().zip(theirs).map(|(a, b)| a / b));
+            let Paired { median, low, high } = pairs.expect("there is at least one round");
+            Ratio { kilobytes: kilobytes(load), median, low, high }
         })
         .collect()
-}
-
-/// How many of the sorted numbers lie on either side of an interval that has the middle with 95 %:
-/// each number is above the middle as likely as below, so how many are below is binomial (the sign
-/// test's interval; Conover, *Practical Nonparametric Statistics*, 3.2).
-fn outside(count: usize) -> usize {
-    let mut chance = 0.5f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
-    let (mut below, mut outer) = (chance, 0);
-    for number in 1..count {
-        if below > 0.025 {
-            break;
-        }
-        outer = number - 1;
-        chance *= (count - number + 1) as f64 / number as f64;
-        below += chance;
-    }
-    outer
 }
 
 /// Which of the two costs less.

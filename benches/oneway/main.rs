@@ -17,6 +17,8 @@ mod kernel;
 mod measure;
 mod modes;
 mod page;
+#[path = "../measure/pairs.rs"]
+mod pairs;
 mod report;
 mod run;
 mod site;
