@@ -1,7 +1,7 @@
 //! Casalicchio, Colajanni, WWW10 2001: the prototype, by clients.
 
 use super::picture::Picture;
-use super::users::{Crowd, Visited, covered, hurried, programs};
+use super::users::{Crowd, Files, Servers, covered, hurried};
 use super::{Experiment, Front, Job, Row, Size};
 use anyhow::{Context, Result};
 use model::CpuCost;
@@ -11,7 +11,7 @@ use sim::site::scenario::PROTOTYPE;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::draw::{Draw, Pareto};
-use workload::visits::{Answer, Mix, PUBLISHING_STATIC, Service, Site, Visits};
+use workload::visits::{Answer, Mix, PUBLISHING_STATIC, Service, Visits};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -52,18 +52,11 @@ const UNDELAYED: &str = "LARD undelayed";
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
-    servers: usize,
     slower: f64,
-    light_ms: u64,
-    heavy_ms: u64,
-    accesses: u32,
     think_s: f64,
-    documents: u32,
-    objects: u32,
-    programs: u32,
-    cache_share: f64,
     late_s: f64,
-    scale: f64,
+    servers: Servers,
+    site: Files,
     full: Extent,
     quick: Extent,
 }
@@ -117,7 +110,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         Size::Full => scenario.full.clone(),
         Size::Quick => scenario.quick.clone(),
     };
-    let late = Duration::from_secs_f64(scenario.late_s * scenario.scale);
+    let late = Duration::from_secs_f64(scenario.late_s * scenario.servers.scale);
     covered(late.as_secs_f64(), extent.warm_s, extent.measure_s)?;
     let reported = Front::Baton {
         policy: "name = \"lard\"\nmetric = \"reported\"".to_owned(),
@@ -129,6 +122,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         ("LARD 10 s late", reported),
         (UNDELAYED, Front::relay("name = \"lard\"")),
     ];
+    let (cpu, spans) = (slowed(scenario.slower), (extent.warm_s, extent.measure_s));
     let mut jobs = Vec::new();
     for points in &extent.points {
         let known = WORKLOADS.iter().find(|(name, _)| *name == points.workload);
@@ -142,7 +136,8 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                     if *curve == UNDELAYED && repeat > points.undelayed_repeats {
                         continue;
                     }
-                    let visited = visited(&scenario, &extent, Arc::clone(&visits), *clients);
+                    let crowd = Crowd::Closed(*clients);
+                    let visited = scenario.servers.visited(cpu, &visits, crowd, spans);
                     let row = Row::new(case, curve, *clients as f64, repeat);
                     let label = format!("{case}, {curve}, {clients} clients, {repeat}");
                     let front = front.clone();
@@ -158,8 +153,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
 
 /// The workload on the scenario's site.
 fn site(scenario: &Scenario, mix: &Mix<'static>) -> Result<Mix<'static>> {
-    let Scenario { documents, objects, programs, .. } = *scenario;
-    let site = Site { documents, objects, programs, exponent: 0.0 };
+    let site = scenario.site.site();
     let think_s = match mix.think_s {
         Draw::Pareto(pareto) => {
             let times = scenario.think_s / pareto.min;
@@ -167,20 +161,5 @@ fn site(scenario: &Scenario, mix: &Mix<'static>) -> Result<Mix<'static>> {
         }
         other => other,
     };
-    hurried(&Mix { site, think_s, ..*mix }, scenario.scale)
-}
-
-fn visited(scenario: &Scenario, extent: &Extent, visits: Arc<Visits>, clients: usize) -> Visited {
-    let [light, heavy] = [scenario.light_ms, scenario.heavy_ms].map(Duration::from_millis);
-    Visited {
-        visits,
-        crowd: Crowd::Closed(clients),
-        servers: scenario.servers,
-        cache_share: scenario.cache_share,
-        cpu: slowed(scenario.slower),
-        services: programs(light, heavy, scenario.accesses),
-        time_scale: scenario.scale,
-        warm_s: extent.warm_s,
-        measure_s: extent.measure_s,
-    }
+    hurried(&Mix { site, think_s, ..*mix }, scenario.servers.scale)
 }

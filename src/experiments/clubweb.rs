@@ -1,7 +1,7 @@
 //! Andreolini, Colajanni, Nuccio, WWW 2003: the realistic workload, by offered load.
 
 use super::picture::Picture;
-use super::users::{Crowd, Visited, hurried, programs};
+use super::users::{Crowd, Servers, hurried};
 use super::{Experiment, Front, Job, Row, Size};
 use anyhow::Result;
 use serde::Deserialize;
@@ -38,14 +38,9 @@ const USERS: &str = "new users a second";
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
-    servers: usize,
-    light_ms: u64,
-    heavy_ms: u64,
-    accesses: u32,
-    cache_share: f64,
     balance_factor: u32,
     reports_s: f64,
-    scale: f64,
+    servers: Servers,
     full: Extent,
     quick: Extent,
 }
@@ -69,7 +64,7 @@ fn fronts(scenario: &Scenario) -> Vec<(&'static str, Front, bool)> {
     let utilisation = Front::Baton {
         policy: "name = \"lard\"\nmetric = \"utilisation\"".to_owned(),
         delivery: "relay",
-        reports: Some(Duration::from_secs_f64(scenario.reports_s * scenario.scale)),
+        reports: Some(Duration::from_secs_f64(scenario.reports_s * scenario.servers.scale)),
     };
     vec![
         ("CAP", Front::relay("name = \"cap\""), true),
@@ -87,10 +82,10 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         Size::Quick => scenario.quick.clone(),
     };
     let fronts = fronts(&scenario);
-    let [light, heavy] = [scenario.light_ms, scenario.heavy_ms].map(Duration::from_millis);
+    let (servers, spans) = (scenario.servers, (extent.warm_s, extent.measure_s));
     let mut jobs = Vec::new();
     for (case, mix) in MODELS {
-        let mix = hurried(&mix, scenario.scale)?;
+        let mix = hurried(&mix, servers.scale)?;
         for repeat in 1..=extent.repeats {
             let visits = Arc::new(Visits::new(&mix, 1).with_users(u64::from(repeat)));
             for users_s in &extent.users_s {
@@ -98,17 +93,8 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                     if repeat > extent.other_repeats && !claimed {
                         continue;
                     }
-                    let visited = Visited {
-                        visits: Arc::clone(&visits),
-                        crowd: Crowd::Open(*users_s),
-                        servers: scenario.servers,
-                        cache_share: scenario.cache_share,
-                        cpu: CLUBWEB_SERVER,
-                        services: programs(light, heavy, scenario.accesses),
-                        time_scale: scenario.scale,
-                        warm_s: extent.warm_s,
-                        measure_s: extent.measure_s,
-                    };
+                    let crowd = Crowd::Open(*users_s);
+                    let visited = servers.visited(CLUBWEB_SERVER, &visits, crowd, spans);
                     let row = Row::new(case, curve, *users_s, repeat);
                     let label = format!("{case}, {curve}, {users_s} users/s, {repeat}");
                     let front = front.clone();

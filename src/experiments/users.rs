@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use load::{Arrivals, Manner, Outcome, Scenario, Site, Users};
 use model::{CpuCost, DiskCost, Service, Services};
 use policy::Class;
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::draw::{Draw, Exponential, Pareto};
@@ -44,6 +45,64 @@ pub struct Visited {
     pub measure_s: f64,
 }
 
+/// Servers that run programs, as scenarios have them in `[servers]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Servers {
+    /// How many.
+    count: usize,
+    /// CPU of light and heavy programs, in milliseconds.
+    light_ms: u64,
+    heavy_ms: u64,
+    /// Disk accesses of programs that lean on the disk.
+    accesses: u32,
+    /// Each one's cache, as a share of the site's files.
+    cache_share: f64,
+    /// Real seconds for each second of the model.
+    pub scale: f64,
+}
+
+/// Files and programs of a site whose targets are equally wanted, as scenarios have them in `[site]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Files {
+    documents: u32,
+    objects: u32,
+    programs: u32,
+}
+
+impl Files {
+    /// The site.
+    pub fn site(self) -> workload::visits::Site {
+        let Self { documents, objects, programs } = self;
+        workload::visits::Site { documents, objects, programs, exponent: 0.0 }
+    }
+}
+
+impl Servers {
+    /// Them, visited for `warm_s` and `measure_s` real seconds, with these costs of their CPU.
+    pub fn visited(
+        &self,
+        cpu: CpuCost,
+        visits: &Arc<Visits>,
+        crowd: Crowd,
+        (warm_s, measure_s): (f64, f64),
+    ) -> Visited {
+        let [light, heavy] = [self.light_ms, self.heavy_ms].map(Duration::from_millis);
+        Visited {
+            visits: Arc::clone(visits),
+            crowd,
+            servers: self.count,
+            cache_share: self.cache_share,
+            cpu,
+            services: programs(light, heavy, self.accesses),
+            time_scale: self.scale,
+            warm_s,
+            measure_s,
+        }
+    }
+}
+
 /// The disk of CAP's papers, an IBM Deskstar 34GXP, at 20 MB/s (published, WWW10 2001).
 const DISK: DiskCost = DiskCost {
     first: model::cost::DESKSTAR_ACCESS,
@@ -58,7 +117,7 @@ const HOST: &str = "site";
 const CONNECTIONS: usize = 4;
 
 /// Programs on the servers themselves: what each of ClubWeb's and the prototype's classes takes.
-pub fn programs(light: Duration, heavy: Duration, accesses: u32) -> Services {
+fn programs(light: Duration, heavy: Duration, accesses: u32) -> Services {
     let run = |cpu| Service { cpu, reads: false, cacheable: 0.0, ..Service::STATIC };
     let disk = model::cost::QUERY_ACCESS * accesses;
     let mut services = Services::default();

@@ -2,14 +2,13 @@
 
 use super::cap::slowed;
 use super::picture::Picture;
-use super::users::{Crowd, Visited, covered, hurried, programs};
+use super::users::{Crowd, Files, Servers, covered, hurried};
 use super::{Experiment, Front, Job, Row, Size};
 use anyhow::Result;
 use serde::Deserialize;
 use sim::site::scenario::PROTOTYPE;
 use std::sync::Arc;
-use std::time::Duration;
-use workload::visits::{Mix, PUBLISHING_STATIC, Site, Visits};
+use workload::visits::{Mix, PUBLISHING_STATIC, Visits};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -37,18 +36,11 @@ const PERIOD: &str = "period of the weights (s)";
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
-    servers: usize,
     slower: f64,
-    light_ms: u64,
-    heavy_ms: u64,
-    accesses: u32,
-    documents: u32,
-    objects: u32,
-    programs: u32,
-    cache_share: f64,
     publishing_users_s: f64,
     dynamic_users_s: f64,
-    scale: f64,
+    servers: Servers,
+    site: Files,
     full: Extent,
     quick: Extent,
 }
@@ -73,17 +65,18 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         ("publishing", PUBLISHING_STATIC, scenario.publishing_users_s, extent.publishing_repeats),
         ("dynamic", PROTOTYPE, scenario.dynamic_users_s, extent.dynamic_repeats),
     ];
+    let scale = scenario.servers.scale;
     let longest_s = extent.periods_s.iter().copied().fold(0.0, f64::max);
-    covered(longest_s * scenario.scale, extent.warm_s, extent.measure_s)?;
+    covered(longest_s * scale, extent.warm_s, extent.measure_s)?;
+    let (cpu, spans) = (slowed(scenario.slower), (extent.warm_s, extent.measure_s));
     let mut jobs = Vec::new();
     for (case, mix, users_s, repeats) in sites {
-        let Scenario { documents, objects, programs, .. } = scenario;
-        let site = Site { documents, objects, programs, exponent: 0.0 };
-        let mix = hurried(&Mix { site, ..mix }, scenario.scale)?;
+        let mix = hurried(&Mix { site: scenario.site.site(), ..mix }, scale)?;
         for repeat in 1..=repeats {
             let visits = Arc::new(Visits::new(&mix, 1).with_users(u64::from(repeat)));
-            for (curve, policy, period_s) in points(&extent.periods_s, scenario.scale) {
-                let visited = visited(&scenario, &extent, Arc::clone(&visits), users_s);
+            for (curve, policy, period_s) in points(&extent.periods_s, scale) {
+                let crowd = Crowd::Open(users_s);
+                let visited = scenario.servers.visited(cpu, &visits, crowd, spans);
                 let row = Row::new(case, curve, period_s, repeat);
                 let label = format!("{case}, {curve}, {period_s} s, {repeat}");
                 let front = Front::relay(policy);
@@ -110,19 +103,4 @@ fn points(periods_s: &[f64], scale: f64) -> Vec<(&'static str, String, f64)> {
         all.push((curve, format!("name = \"{name}\""), first));
     }
     all
-}
-
-fn visited(scenario: &Scenario, extent: &Extent, visits: Arc<Visits>, users_s: f64) -> Visited {
-    let [light, heavy] = [scenario.light_ms, scenario.heavy_ms].map(Duration::from_millis);
-    Visited {
-        visits,
-        crowd: Crowd::Open(users_s),
-        servers: scenario.servers,
-        cache_share: scenario.cache_share,
-        cpu: slowed(scenario.slower),
-        services: programs(light, heavy, scenario.accesses),
-        time_scale: scenario.scale,
-        warm_s: extent.warm_s,
-        measure_s: extent.measure_s,
-    }
 }
