@@ -104,17 +104,24 @@ fn machine_ns() -> Result<u64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_work_of_this_thread_is_the_clients() {
+    /// What is used while this thread works for 50 ms.
+    fn at_work() -> Usage {
         let before = Reading::now(&[]).expect("read");
         let mut sum = 0_u64;
         while now_ns() < before.at_ns + 50_000_000 {
             sum = sum.wrapping_mul(31).wrapping_add(7);
         }
-        let usage = Reading::now(&[]).expect("read").since(&before);
-        assert!(std::hint::black_box(sum) != 1 && usage.span_s >= 0.05);
-        // Switches of other tests may be at work in this process: of theirs nothing can be said.
-        assert!(usage.client > 0.0, "{usage:?}");
+        assert!(std::hint::black_box(sum) != 1);
+        Reading::now(&[]).expect("read").since(&before)
+    }
+
+    #[test]
+    fn the_work_of_this_thread_is_the_clients() {
+        // Threads of other tests in this process may end meanwhile and take what they had used with
+        // them, and their switches may be at work: not each time.
+        let seen = (0..100).map(|_| at_work()).find(|usage| usage.client > 0.0);
+        let usage = seen.expect("once in a hundred times nobody else ends");
+        assert!(usage.span_s >= 0.05, "{usage:?}");
     }
 
     #[test]
