@@ -109,7 +109,7 @@ fn a_run_without_descriptors_says_so_ends_and_goes_on_when_there_are_some() {
     let wrote = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{wrote}\n{said}");
     assert!(wrote.contains(" by client\n") && wrote.contains("raise `ulimit -n`"), "{wrote}");
-    assert_eq!(wrote.matches("failed: ").count(), 1, "there is no other cause: {wrote}");
+    assert_eq!(wrote.matches("\nfailed: ").count(), 1, "there is no other cause: {wrote}");
     let text = wrote.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("bottleneck: ") && text.contains("no descriptor, port"), "{wrote}");
     let csv = fs::read_to_string(csv).unwrap();
