@@ -6,6 +6,7 @@
 //! may have been the bottleneck other than the modelled cluster noted at each point. The page of
 //! results and the claims are read off those tables alone ([`page`]).
 
+mod bars;
 mod bed;
 mod cap;
 mod claims;

@@ -162,7 +162,7 @@ fn grid(table: &Table, case: &str, column: &'static str) -> String {
 }
 
 /// As many digits as can be told apart.
-fn rounded(value: f64) -> String {
+pub(super) fn rounded(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),

@@ -1,6 +1,8 @@
 //! Pictures of tables: one column of one workload, all its curves.
 
 use super::Table;
+use super::bars::{self, Words};
+use super::table::short;
 use crate::figures;
 use anyhow::Result;
 use sim::{Axis, Figure, Row, Study};
@@ -41,6 +43,11 @@ impl Picture {
     /// # Errors
     /// When the file cannot be written.
     pub fn draw(&self, table: &Table, source: &'static str, folder: &Path) -> Result<()> {
+        let notes = ["command", "machine", "date", "commit"].map(|key| table.note(key)).join("; ");
+        let path = folder.join(self.file());
+        if let [x] = table.places(self.case)[..] {
+            return self.bars(table, x, source, notes, &path);
+        }
         let mut rows = Vec::new();
         for curve in table.curves(self.case) {
             for (x, spread) in table.curve(self.case, curve, self.column) {
@@ -61,8 +68,21 @@ impl Picture {
             caption: |_| String::new(),
             runs: |_, _| Vec::new(),
         };
-        let notes = ["command", "machine", "date", "commit"].map(|key| table.note(key));
-        figures::draw(&study, &figure, &notes.join("; "), &folder.join(self.file()))
+        figures::draw(&study, &figure, &notes, &path)
+    }
+
+    /// The same of a workload that was measured at `x` alone: curves would be single points.
+    fn bars(&self, table: &Table, x: f64, source: &str, notes: String, path: &Path) -> Result<()> {
+        let curves = table.curves(self.case).into_iter();
+        let bars: Vec<_> = curves
+            .filter_map(|curve| Some((curve, table.at(self.case, curve, x, self.column)?)))
+            .collect();
+        let words = Words {
+            heading: format!("{}, {} {} ({source})", self.title, short(x), self.x),
+            scale: axis(self.column),
+            caption: notes,
+        };
+        bars::draw(&words, &bars, path)
     }
 }
 

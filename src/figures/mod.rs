@@ -7,6 +7,7 @@ mod results;
 mod store;
 
 pub use plot::draw;
+pub(crate) use plot::{Area, Painted, colour, wrapped};
 pub use pool::make;
 pub use results::{Verdicts, render, table};
 pub use store::{load, save};

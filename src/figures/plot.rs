@@ -6,8 +6,10 @@ use plotters::prelude::*;
 use sim::{Axis, Figure, Study};
 use std::path::Path;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Painted = Result<(), Box<dyn std::error::Error>>;
+/// What is drawn on.
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// Whether it could be.
+pub(crate) type Painted = Result<(), Box<dyn std::error::Error>>;
 
 const SIZE: (u32, u32) = (920, 560);
 const TITLE_HEIGHT: u32 = 34;
@@ -46,7 +48,7 @@ fn paint(study: &Study, figure: &Figure, caption: &str, area: &Area<'_>) -> Pain
     let heading = format!("{} ({})", study.title, study.source);
     title.draw_text(&heading, &("sans-serif", 16).into_text_style(&title), (16, 12))?;
     let small = ("sans-serif", 11).into_text_style(&below);
-    for (line, top) in wrapped(caption, CAPTION_COLUMNS).iter().zip((4..).step_by(15)) {
+    for (line, top) in wrapped(caption).iter().zip((4..).step_by(15)) {
         below.draw_text(line, &small, (16, top))?;
     }
     curves(study, figure, &left)?;
@@ -126,7 +128,8 @@ fn label(axis: Axis, at: f64) -> String {
     }
 }
 
-fn colour(number: usize) -> RGBColor {
+/// The colour of a curve, by its number.
+pub(crate) fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
@@ -146,8 +149,13 @@ fn names(figure: &Figure, area: &Area<'_>) -> Painted {
     Ok(())
 }
 
+/// The lines of a caption as wide as a picture.
+pub(crate) fn wrapped(text: &str) -> Vec<String> {
+    lines_of(text, CAPTION_COLUMNS)
+}
+
 /// Lines of at most `columns` characters, broken between words.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
+fn lines_of(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is always a line");
@@ -170,8 +178,8 @@ mod tests {
 
     #[test]
     fn a_caption_breaks_between_words() {
-        assert_eq!(wrapped("one two  three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("", 7), [""]);
+        assert_eq!(lines_of("one two  three", 7), ["one two", "three"]);
+        assert_eq!(lines_of("", 7), [""]);
     }
 
     #[test]
