@@ -30,6 +30,12 @@ pub fn run(args: &Flags) -> Outcome {
         return Ok(Exit::Done);
     }
     if let Some(path) = &args.page {
+        for (name, table) in page::tables(&args.out)? {
+            // Tables are those of experiments there are.
+            if let Some(experiment) = EXPERIMENTS.iter().find(|one| one.name == name) {
+                experiment.save(&table, &args.out)?;
+            }
+        }
         page::write(&args.out, path)?;
         writeln!(out, "page: {}", path.display())?;
         return Ok(Exit::Done);

@@ -4,7 +4,7 @@
 use super::claims::{CLAIMS, LiveClaim, Tables};
 use super::picture::axis;
 use super::table::short;
-use super::{EXPERIMENTS, Experiment, Row, Table};
+use super::{EXPERIMENTS, Experiment, Table};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
@@ -207,6 +207,7 @@ pub fn write(folder: &Path, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::Row;
 
     #[test]
     fn our_part_is_replaced_and_others_are_left_alone() {

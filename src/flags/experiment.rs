@@ -27,7 +27,8 @@ pub struct Experiment {
     /// List the experiments and end
     #[arg(long, conflicts_with_all = ["names", "quick", "page"])]
     pub list: bool,
-    /// Measure nothing: write the live experiments' part of this page from the numbers in FOLDER
+    /// Measure nothing: make pictures and pages again from the numbers in FOLDER, and the live
+    /// experiments' part of this page
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "quick"],
           num_args = 0..=1, default_missing_value = "docs/RESULTS-LIVE.md")]
     pub page: Option<PathBuf>,
