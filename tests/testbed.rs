@@ -58,6 +58,61 @@ fn a_bed_stands_until_it_is_taken_down_and_each_can_be_said_twice() {
     }
 }
 
+/// What a program says on the first server of a bed.
+fn on_server(name: &str, program: &str, words: &[&str]) -> Output {
+    let space = format!("--net=/run/netns/baton-{name}-server1");
+    Command::new("nsenter").args([&space, "--", program]).args(words).output().expect("it runs")
+}
+
+#[test]
+fn the_doctors_remedy_for_slow_beginnings_is_one() {
+    let Some(name) = Name::new('c') else { return };
+    let name = name.0.as_str();
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("baton.toml");
+    let text = "[listen.web]\naddress = \"10.77.0.9:80\"\ndelivery = \"multi-handoff\"\n\
+                [oneway]\ninterfaces = [\"eth0\"]\nkey = \"000102030405060708090a0b0c0d0e0f\"\n\
+                [server.one]\naddress = \"10.77.0.11:80\"\nagent = \"10.77.0.11:7118\"\n";
+    std::fs::write(&path, text).expect("it is written");
+    let file = path.to_str().expect("a path");
+    let found = |vip: &str| {
+        let words = ["doctor", "-c", file, "--role", "server", "--vip", vip, "--json"];
+        let output = on_server(name, env!("CARGO_BIN_EXE_baton"), &words);
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        let rows = answer["checks"].as_array().expect("rows").clone();
+        let row = rows.into_iter().find(|row| row["name"] == "initial-window").expect("a row");
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        (text("verdict"), text("evidence"), text("remedy"))
+    };
+    for (shape, vips, route) in [
+        (None, ["10.77.0.9", "fd77::9"], ["10.77.0.0/24", "fd77::/64"]),
+        (Some("--routed"), ["10.77.2.9", "fd77:0:0:2::9"], ["default", "default"]),
+    ] {
+        let up = ["up", name, "--servers", "1", "--initial-window"];
+        let (code, text) = said(&[&up[..], &["10"], shape.as_slice()].concat());
+        assert_eq!(code, Some(0), "{text}");
+        for (vip, route) in vips.into_iter().zip(route) {
+            // As if nobody had set it.
+            let ip = if vip.contains(':') { "ip -6" } else { "ip" };
+            let list = format!("{ip} route show | sed -n 's/ initcwnd [0-9]*//p'");
+            let all = format!("{list} | while read -r route; do {ip} route replace $route; done");
+            assert!(on_server(name, "sh", &["-c", &all]).status.success(), "{all}");
+            let (verdict, evidence, remedy) = found(vip);
+            assert_eq!(verdict, "warn", "{evidence}");
+            let (command, _) = remedy.split_once(',').expect("a command and more");
+            let output = on_server(name, "sh", &["-c", command]);
+            assert!(output.status.success(), "{command}: {output:?}");
+            let (verdict, evidence, _) = found(vip);
+            assert_eq!(
+                (&*verdict, &*evidence),
+                ("ok", &*format!("{route} begins with 32 segments"))
+            );
+        }
+        said(&["down", name]);
+    }
+}
+
 #[test]
 fn ctrl_c_in_the_middle_leaves_nothing() {
     let Some(name) = Name::new('b') else { return };

@@ -79,8 +79,12 @@ fn configured(config: &Config, role: Option<Role>) -> anyhow::Result<Site> {
     };
     let port = server.and_then(|server| server.resolve().ok()).map(|address| address.port());
     let ports = port.map_or_else(|| vips.iter().map(SocketAddr::port).collect(), |port| vec![port]);
-    let mut site =
-        Site { vips: vips.iter().map(SocketAddr::ip).collect(), ports, ..Site::default() };
+    let mut site = Site {
+        vips: vips.iter().map(SocketAddr::ip).collect(),
+        ports,
+        moves: Some(agent_site::moves(agent_site::vips(config).map(|(_, way)| way))),
+        ..Site::default()
+    };
     if let Some(oneway) = &config.oneway {
         site.interfaces = agent_site::links(&oneway.interfaces)?;
         site.network = agent_site::place(oneway.network);

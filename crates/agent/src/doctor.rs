@@ -7,6 +7,7 @@
 mod finding;
 mod interfaces;
 mod kernel;
+mod routes;
 mod sockets;
 mod tcp;
 
@@ -61,6 +62,8 @@ pub struct Site {
     pub ports: Vec<u16>,
     /// Where the servers are.
     pub network: Network,
+    /// Whether connections may move from server to server; `None`: nobody said.
+    pub moves: Option<bool>,
 }
 
 impl Site {
@@ -142,6 +145,8 @@ pub const CHECKS: &[Check] = &[
         tcp::receive_window),
     check("congestion-control", SERVER, "what paces replies is at its worst on sockets just made",
         tcp::congestion_control),
+    check("initial-window", SERVER, "after a move each reply begins with the window of the route",
+        routes::initial_window),
     check("conntrack", SERVER, "a firewall must take connections of which it saw no SYN",
         tcp::conntrack),
     again(check("mptcp", BOTH, "the kernel makes no socket for a listener that speaks MPTCP",

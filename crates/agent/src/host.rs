@@ -35,6 +35,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// The system's.
     fn addresses(&self) -> io::Result<Vec<Address>>;
+    /// Its routes to other hosts: those of the main table that are no refusals.
+    ///
+    /// # Errors
+    /// The system's.
+    fn routes(&self) -> io::Result<Vec<Route>>;
     /// The sockets that listen on a TCP port.
     ///
     /// # Errors
@@ -74,6 +79,19 @@ pub struct Address {
     pub scope: u8,
     /// Number of its interface.
     pub link: u32,
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The network it leads to.
+    pub to: IpAddr,
+    /// Leading bits that all addresses of that network share; 0: it leads everywhere.
+    pub prefix_bits: u8,
+    /// Number of the interface it leads out by; missing where it has several.
+    pub link: Option<u32>,
+    /// Segments that TCP sends by it before the first acknowledgement; `None`: the system's ten.
+    pub initial_window: Option<u32>,
 }
 
 /// A listening TCP socket.
@@ -132,6 +150,10 @@ impl Host for System {
 
     fn addresses(&self) -> io::Result<Vec<Address>> {
         netlink::addresses()
+    }
+
+    fn routes(&self) -> io::Result<Vec<Route>> {
+        netlink::routes()
     }
 
     fn listeners(&self, port: u16) -> io::Result<Vec<Listener>> {

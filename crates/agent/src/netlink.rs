@@ -5,7 +5,7 @@
 //! rtnetlink(7) and sock_diag(7). Layouts are those of linux/rtnetlink.h and linux/inet_diag.h.
 //! What comes back is the kernel's, and is read as if it were not: short bytes are skipped.
 
-use crate::host::{Address, Connection, Link, Listener};
+use crate::host::{Address, Connection, Link, Listener, Route};
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send,
     socket_with, sockopt,
@@ -34,12 +34,22 @@ const ATTRIBUTE_KIND: u16 = 0x3fff;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
+const RTM_GETROUTE: u16 = 26;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFF_UP: u32 = 0x1;
 const IFF_LOOPBACK: u32 = 0x8;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+
+/// Bytes of `struct rtmsg`.
+const ROUTE_BYTES: usize = 12;
+const RT_TABLE_MAIN: u8 = 254;
+const RTN_UNICAST: u8 = 1;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_METRICS: u16 = 8;
+const RTAX_INITCWND: u16 = 11;
 
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
@@ -73,6 +83,13 @@ pub(crate) fn addresses() -> io::Result<Vec<Address>> {
     // struct ifaddrmsg.
     ask(ROUTE, RTM_GETADDR, &[0; 8], |body| addresses.extend(address(body)))?;
     Ok(addresses)
+}
+
+/// The routes of the main table that lead to other hosts.
+pub(crate) fn routes() -> io::Result<Vec<Route>> {
+    let mut routes = Vec::new();
+    ask(ROUTE, RTM_GETROUTE, &[0; ROUTE_BYTES], |body| routes.extend(route(body)))?;
+    Ok(routes)
 }
 
 /// Who listens on a TCP port.
@@ -212,6 +229,26 @@ fn address(body: &[u8]) -> Option<Address> {
     // On a point-to-point link IFA_ADDRESS is the other end's.
     let value = attribute(rest, IFA_LOCAL).or_else(|| attribute(rest, IFA_ADDRESS))?;
     Some(Address { ip: ip(family, value)?, prefix_bits, scope, link: u32_at(body, 4)? })
+}
+
+/// Tables with larger numbers than fit here are written as another one, RT_TABLE_COMPAT.
+fn route(body: &[u8]) -> Option<Route> {
+    let (family, prefix_bits) = (*body.first()?, *body.get(1)?);
+    let (table, kind) = (*body.get(4)?, *body.get(7)?);
+    let rest = body.get(ROUTE_BYTES..)?;
+    // What leads everywhere has no destination.
+    let to = match attribute(rest, RTA_DST) {
+        Some(value) => ip(family, value)?,
+        None => ip(family, &[0; 16])?,
+    };
+    let metrics = attribute(rest, RTA_METRICS);
+    let window = metrics.and_then(|nested| attribute(nested, RTAX_INITCWND));
+    (table == RT_TABLE_MAIN && kind == RTN_UNICAST).then(|| Route {
+        to,
+        prefix_bits,
+        link: attribute(rest, RTA_OIF).and_then(|value| u32_at(value, 0)),
+        initial_window: window.and_then(|value| u32_at(value, 0)).filter(|value| *value > 0),
+    })
 }
 
 fn listener(body: &[u8]) -> Option<Listener> {

@@ -7,7 +7,7 @@ mod made_up;
 
 use agent::client::{fetch_flows, fetch_load};
 use agent::doctor::{Role, Site};
-use agent::host::{Address, Connection, Host, Link, Listener};
+use agent::host::{Address, Connection, Host, Link, Listener, Route};
 use agent::{Agent, Flow, Forwarding, Kernel, LoadReport, Peer, Relay, Settings, TakesOver};
 use made_up::MadeUp;
 use policy::Instant;
@@ -157,6 +157,10 @@ impl Host for Living {
 
     fn addresses(&self) -> io::Result<Vec<Address>> {
         self.rest.addresses()
+    }
+
+    fn routes(&self) -> io::Result<Vec<Route>> {
+        self.rest.routes()
     }
 
     fn listeners(&self, port: u16) -> io::Result<Vec<Listener>> {

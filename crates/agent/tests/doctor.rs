@@ -17,6 +17,7 @@ fn site(role: Role) -> Site {
         vips: vec![VIP],
         ports: vec![80],
         network: Network::Neighbours,
+        moves: Some(true),
     }
 }
 
@@ -233,6 +234,39 @@ fn what_makes_it_worse_but_not_impossible_is_a_warning() {
 }
 
 #[test]
+fn routes_that_let_moved_replies_begin_slowly_are_a_warning_where_connections_move() {
+    let slow = || MadeUp { routes: Vec::new(), ..server() }.route("192.0.2.0/24", 2, None);
+    let host = slow().route("0.0.0.0/0", 2, None).route("10.0.0.0/8", 1, Some(64));
+    let found = finds(&host, Role::Server, "initial-window", Verdict::Warn, "default begins");
+    let remedy = found.remedy.unwrap();
+    assert!(remedy.contains("ip route change $(ip route show default) initcwnd 32"), "{remedy}");
+    assert!(found.settings.is_empty(), "routes are every program's");
+    // Without a default route: the one by the interface of the clients.
+    finds(&slow(), Role::Server, "initial-window", Verdict::Warn, "192.0.2.0/24 begins");
+    // Clients are where somebody set a window, be it the system's.
+    let near = slow().route("0.0.0.0/0", 2, None).route("198.51.100.0/24", 2, Some(10));
+    assert_eq!(bad(&examine(&site(Role::Server), &near)), []);
+    // Nor does it matter where connections stay.
+    let stays = Site { moves: Some(false), ..site(Role::Server) };
+    assert_eq!(bad(&examine(&stays, &host)), []);
+}
+
+#[test]
+fn each_family_of_addresses_has_its_route() {
+    let vips = vec![VIP, "2001:db8::100".parse().unwrap()];
+    let both = Site { vips, ..site(Role::Server) };
+    let window = |host: &MadeUp| finding(&examine(&both, host), "initial-window");
+    // Of IPv6 there is only what every interface has.
+    let local = server().route("fe80::/64", 2, None);
+    assert_eq!(window(&local).verdict, Verdict::Skipped);
+    let found = window(&server().route("fe80::/64", 2, None).route("::/0", 2, None));
+    assert_eq!(found.verdict, Verdict::Warn, "{found:?}");
+    assert!(found.remedy.unwrap().contains("ip -6 route show default"));
+    let well = window(&server().route("::/0", 2, Some(32)));
+    assert_eq!(well.verdict, Verdict::Ok, "{well:?}");
+}
+
+#[test]
 fn what_cannot_be_read_is_unknown_and_says_what_and_why() {
     let mut host = server();
     host.forbidden = vec!["/proc/sys/net/ipv4/tcp_sack"];
@@ -246,7 +280,12 @@ fn what_cannot_be_read_is_unknown_and_says_what_and_why() {
 #[test]
 fn what_nobody_said_where_to_look_is_skipped_and_says_how() {
     let rows = examine(&Site { role: Some(Role::Server), ..Site::default() }, &server());
-    for (name, flag) in [("listener", "--port"), ("mtu", "--interface"), ("vip", "--vip")] {
+    for (name, flag) in [
+        ("listener", "--port"),
+        ("mtu", "--interface"),
+        ("vip", "--vip"),
+        ("initial-window", "--config"),
+    ] {
         let found = finding(&rows, name);
         assert_eq!(found.verdict, Verdict::Skipped, "{name}");
         assert!(found.evidence.contains(flag), "{found:?}");

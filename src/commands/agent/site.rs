@@ -140,6 +140,7 @@ impl Plan {
             vips: self.vips.iter().map(|(vip, _)| vip.ip()).collect(),
             ports: vec![self.served.port()],
             network: self.network,
+            moves: Some(moves(self.vips.iter().map(|(_, way)| *way))),
         }
     }
 }
@@ -152,6 +153,11 @@ impl Plan {
         let site = self.site();
         if forwards { Site { ports: Vec::new(), ..site } } else { site }
     }
+}
+
+/// Whether one of these hands connections on to another server.
+pub(in crate::commands) fn moves(mut ways: impl Iterator<Item = Delivery>) -> bool {
+    ways.any(|way| way == Delivery::MultiHandoff)
 }
 
 /// Reads the configuration; warnings are `baton check`'s business.

@@ -17,9 +17,9 @@ const MTU_MIN_BYTES: u32 = 1280 + ENVELOPE_V6_BYTES;
 const SCOPE_HOST: u8 = 254;
 
 const NO_INTERFACE: &str = "say with --interface, or in the configuration, which one";
-const NO_VIP: &str = "say with --vip, or in the configuration, where clients connect";
+pub(super) const NO_VIP: &str = "say with --vip, or in the configuration, where clients connect";
 
-fn links(host: &dyn Host) -> Result<Vec<Link>, Unread> {
+pub(super) fn links(host: &dyn Host) -> Result<Vec<Link>, Unread> {
     host.links().map_err(Unread::of("the interfaces (rtnetlink)"))
 }
 

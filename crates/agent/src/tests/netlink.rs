@@ -70,6 +70,40 @@ fn an_ipv4_client_of_an_ipv6_socket_is_an_ipv4_client() {
     assert_eq!(found.local.ip(), found.client.ip());
 }
 
+/// A route of the main table to 10.0.0.0/8 out by interface 2, with these metrics.
+fn routing(metrics: &[u8]) -> Vec<u8> {
+    let mut body = vec![0; ROUTE_BYTES];
+    (body[0], body[1], body[4], body[7]) = (AF_INET, 8, RT_TABLE_MAIN, RTN_UNICAST);
+    body.extend(attribute_of(RTA_DST, &[10, 0, 0, 0]));
+    body.extend(attribute_of(RTA_OIF, &2u32.to_ne_bytes()));
+    body.extend(attribute_of(RTA_METRICS, metrics));
+    body
+}
+
+#[test]
+fn a_route_is_read_with_its_initial_window() {
+    let window = attribute_of(RTAX_INITCWND, &64u32.to_ne_bytes());
+    let found = route(&routing(&window)).unwrap();
+    assert_eq!((found.to, found.prefix_bits), ("10.0.0.0".parse().unwrap(), 8));
+    assert_eq!((found.link, found.initial_window), (Some(2), Some(64)));
+    // Another metric alone; and what leads everywhere has no metric and no destination.
+    let other = attribute_of(RTAX_INITCWND + 1, &64u32.to_ne_bytes());
+    assert_eq!(route(&routing(&other)).unwrap().initial_window, None);
+    let mut everywhere = routing(&[])[..ROUTE_BYTES].to_vec();
+    (everywhere[0], everywhere[1]) = (AF_INET6, 0);
+    let found = route(&everywhere).unwrap();
+    assert_eq!((found.to, found.link), (Ipv6Addr::UNSPECIFIED.into(), None));
+}
+
+#[test]
+fn addresses_of_this_host_and_refusals_are_no_routes_to_others() {
+    for (at, value) in [(4, 255), (7, 2), (7, 7)] {
+        let mut body = routing(&[]);
+        body[at] = value;
+        assert_eq!(route(&body), None, "byte {at} is {value}");
+    }
+}
+
 #[test]
 fn a_refusal_says_the_kernels_error() {
     let body = (-13i32).to_ne_bytes();
@@ -83,6 +117,7 @@ proptest! {
     fn no_bytes_of_a_kernel_can_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for (_, body) in messages(&bytes).chain([(0, bytes.as_slice())]) {
             let _ = (link(body), address(body), listener(body), connection(body), refusal(body));
+            let _ = route(body);
             prop_assert!(attributes(body).count() <= bytes.len());
         }
     }

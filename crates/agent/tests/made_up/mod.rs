@@ -3,7 +3,7 @@
 // Each test uses its part.
 #![allow(dead_code)]
 
-use agent::host::{Address, Connection, Host, Link, Listener};
+use agent::host::{Address, Connection, Host, Link, Listener, Route};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -14,6 +14,7 @@ pub struct MadeUp {
     pub files: Mutex<BTreeMap<String, Vec<u8>>>,
     pub links: Vec<Link>,
     pub addresses: Vec<Address>,
+    pub routes: Vec<Route>,
     pub listeners: Vec<Listener>,
     pub connections: Vec<Connection>,
     /// Paths that the system refuses to read.
@@ -46,6 +47,14 @@ impl MadeUp {
         self
     }
 
+    /// A route such as `0.0.0.0/0`, out by the link with this number.
+    pub fn route(mut self, text: &str, link: u32, initial_window: Option<u32>) -> Self {
+        let (to, bits) = text.split_once('/').unwrap();
+        let (to, prefix_bits) = (to.parse().unwrap(), bits.parse().unwrap());
+        self.routes.push(Route { to, prefix_bits, link: Some(link), initial_window });
+        self
+    }
+
     pub fn listener(mut self, local: &str, queue: u32, backlog: u32) -> Self {
         let local: std::net::SocketAddr = local.parse().unwrap();
         self.listeners.push(Listener { local, v4: true, queue, backlog, mptcp: false });
@@ -75,6 +84,10 @@ impl Host for MadeUp {
 
     fn addresses(&self) -> io::Result<Vec<Address>> {
         Ok(self.addresses.clone())
+    }
+
+    fn routes(&self) -> io::Result<Vec<Route>> {
+        Ok(self.routes.clone())
     }
 
     fn listeners(&self, port: u16) -> io::Result<Vec<Listener>> {
@@ -127,7 +140,8 @@ pub fn server() -> MadeUp {
 
 /// A server without the VIP, and without anybody who listens.
 pub fn bare() -> MadeUp {
-    well().link(1, "lo", 65536).link(2, "eth0", 1500).address("192.0.2.11/24", 2)
+    let host = well().link(1, "lo", 65536).link(2, "eth0", 1500).address("192.0.2.11/24", 2);
+    host.route("192.0.2.0/24", 2, None).route("0.0.0.0/0", 2, Some(32))
 }
 
 /// A front-end on which nothing is wrong.
