@@ -8,9 +8,10 @@ use super::reason::Local;
 use super::roster::name_hash;
 use super::seen::Seen;
 use distributor::ask::kernel::{Decided, Repeat as Promised};
+use distributor::ask::{Assigned, Way};
 use distributor::journal::{Choice, Delivered};
-use distributor::{Backend, Delivery, Live, Passed, Scribe, Shared, say};
-use policy::{Class, Expect, Request, ServerId, TargetId};
+use distributor::{Backend, Delivery, LEFT_MAX, Live, Passed, Scribe, Shared, say};
+use policy::{Class, Expect, Instant, Request, ServerId, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,6 +35,8 @@ struct Answer {
     verdict: Verdict,
     question: Request,
     decided: Option<Decided>,
+    /// For the relay, where it has been assigned already.
+    left: Option<Assigned>,
     /// Whether the head was read: what the log may be told.
     read: bool,
     by_line: bool,
@@ -41,11 +44,20 @@ struct Answer {
     head_bytes: usize,
 }
 
+impl Answer {
+    /// Version of the server table that it is for; `None`: nobody was asked.
+    fn version(&self) -> Option<u64> {
+        let decided = self.decided.as_ref().map(|decided| decided.version);
+        decided.or_else(|| self.left.as_ref().map(Assigned::version))
+    }
+}
+
 impl Asking {
     /// Answers until `stop`. What the fabric cannot do any more ends it, said once.
     pub(super) fn run(&self, stop: &AtomicBool) {
         let mut scribe = Scribe::new(&self.shared.journal);
         while !stop.load(Ordering::Relaxed) {
+            self.tidy();
             match self.bridge.fabric().question(PATIENCE) {
                 Ok(Some(held)) => self.settle(&held, &mut scribe),
                 Ok(None) => scribe.flush(),
@@ -59,14 +71,24 @@ impl Asking {
             }
         }
         scribe.flush();
+        self.shared.return_untaken(Instant::NEVER);
+    }
+
+    /// Takes back what was left for connections that did not come to the relay.
+    pub(super) fn tidy(&self) {
+        let now = self.shared.clock.now();
+        let patience = u64::try_from(LEFT_MAX.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(before) = now.0.checked_sub(patience) {
+            self.shared.return_untaken(Instant(before));
+        }
     }
 
     /// Answers one question.
     pub(super) fn settle(&self, held: &Held, scribe: &mut Scribe<'_>) {
-        let (live, answer) = self.judge(held);
+        let (live, mut answer) = self.judge(held);
         if let Verdict::Relay(why) = answer.verdict {
             // Before the worker can accept it.
-            self.shared.locals.note(held.client, why.name());
+            self.shared.leave(held.client, why.name(), answer.left.take());
             self.seen.local(why);
         }
         if self.bridge.fabric().answer(held, answer.verdict).is_err() {
@@ -86,12 +108,13 @@ impl Asking {
             let epoch = self.bridge.epoch();
             let live = self.shared.live.load_full();
             let answer = self.judge_by(&live, held, epoch);
-            let outdated = answer.decided.as_ref().is_some_and(|d| d.version != live.version);
+            let outdated = answer.version().is_some_and(|version| version != live.version);
             round += 1;
             if !outdated || round == ROUNDS_MAX {
                 // After that many reloads in a row nothing of it is to be repeated.
                 return (live, Answer { by_line: answer.by_line && !outdated, ..answer });
             }
+            self.shared.return_left(answer.left);
         }
     }
 
@@ -103,6 +126,7 @@ impl Asking {
             verdict: Verdict::Relay(Local::BadRequest),
             question: nothing,
             decided: None,
+            left: None,
             read: false,
             by_line: false,
             epoch,
@@ -130,39 +154,38 @@ impl Asking {
             let verdict = Verdict::Relay(Local::RuleSaysRelay);
             return Answer { verdict, by_line, ..known };
         }
-        if self.would_doubt(held, &question) {
-            return Answer { verdict: Verdict::Relay(Local::Unconfirmed), ..known };
+        let mut hindrance = None;
+        let way = self.shared.ask.decide_where(&question, &[], |server| {
+            hindrance = self.hindrance(held, server);
+            hindrance.is_none()
+        });
+        match way {
+            None => Answer { verdict: Verdict::Relay(Local::NoServer), ..known },
+            Some(Way::Relayed(assigned)) => {
+                let why = hindrance.unwrap_or(Local::NoServer);
+                Answer { verdict: Verdict::Relay(why), left: Some(assigned), ..known }
+            }
+            Some(Way::OneWay(decided)) => {
+                let slot = self.bridge.tables().roster.slot(decided.assignment.server);
+                let verdict = slot.map_or(Verdict::Relay(Local::NoServer), Verdict::Server);
+                let by_line = by_line && slot.is_some();
+                Answer { verdict, by_line, decided: Some(decided), ..known }
+            }
         }
-        let Some(decided) = self.shared.ask.decide(&question, &[]) else {
-            return Answer { verdict: Verdict::Relay(Local::NoServer), ..known };
-        };
-        if self.doubts(held, decided.assignment.server) {
-            return Answer { verdict: Verdict::Relay(Local::Unconfirmed), ..known };
-        }
-        let slot = self.bridge.tables().roster.slot(decided.assignment.server);
-        let verdict = slot.map_or(Verdict::Relay(Local::NoServer), Verdict::Server);
-        Answer { verdict, by_line: by_line && slot.is_some(), decided: Some(decided), ..known }
     }
 
-    /// Whether a server cannot be handed this connection. One whose holder fetches for it needs no
+    /// Why a server cannot be handed this connection. One whose holder fetches for it needs no
     /// program, but a row that is not down.
-    fn doubts(&self, held: &Held, server: ServerId) -> bool {
+    fn hindrance(&self, held: &Held, server: ServerId) -> Option<Local> {
         let fetched = held.holder.is_some() && held.delivery == Delivery::Forward;
         let tables = self.bridge.tables();
-        match fetched {
+        let doubted = match fetched {
             true => tables.trust.is_lost(server),
             false => !tables.trust.takes(server, held.listener),
-        }
-    }
-
-    /// Whether the policy would choose such a server. It is not asked in earnest then: the relay
-    /// asks, and what is asked for twice would take two turns of a rotation.
-    fn would_doubt(&self, held: &Held, question: &Request) -> bool {
-        if self.bridge.tables().trust.all_take() {
-            return false;
-        }
-        let answer = self.shared.ask.books().desk().explain(question).answer;
-        answer.is_some_and(|answer| self.doubts(held, answer.server))
+        };
+        let placed = tables.roster.slot(server).is_some();
+        let why = if doubted { Local::Unconfirmed } else { Local::NoServer };
+        (doubted || !placed).then_some(why)
     }
 
     /// Lets the kernel repeat the answer, if request line and Host alone led to it.

@@ -1,6 +1,7 @@
 //! Promise: a server that would lose connections gets none handed over, and its requests are
 //! answered all the same; what is repaired is used without a restart of the switch.
 
+use crate::client::get;
 use crate::on;
 use crate::process::Running;
 use crate::site::{Setup, Site, files};
@@ -8,11 +9,16 @@ use control::view::OnewayView;
 use std::collections::BTreeMap;
 use testbed::Host;
 
-/// Connections that are new, one request each: by who answered.
+/// Connections that are new, one request each, all of them sent before any reply is looked at: by
+/// who answered.
 fn answers(site: &Site, count: usize) -> BTreeMap<String, usize> {
+    let (file, mut clients) = (&files()[2], site.clients(count));
+    clients.iter_mut().for_each(|client| client.send(get(&file.path)));
     let mut by: BTreeMap<String, usize> = BTreeMap::new();
-    for mut client in site.clients(count) {
-        *by.entry(client.fetch(&files()[2])).or_default() += 1;
+    for client in &mut clients {
+        let reply = client.reply().unwrap_or_else(|how| panic!("no reply: {how}"));
+        reply.is(file);
+        *by.entry(reply.server().to_owned()).or_default() += 1;
     }
     by
 }
@@ -85,6 +91,7 @@ fn another_key_and_no_agent_are_relayed_until_they_are_put_right_and_so_is_a_pro
         site.status_when(|status| status.agents[0].fault.is_some());
         each_in_its_turn(site, 30, 0);
         site.stands(&["confirmed"; 3]);
+        site.is_at_rest();
     });
 }
 

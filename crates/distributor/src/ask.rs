@@ -17,13 +17,15 @@ pub mod kernel;
 mod link;
 pub mod proof;
 mod tape;
+mod way;
 
 pub use crowd::CrowdLimit;
+pub use way::Way;
 
 use crate::gate::{Gate, TURNED_AWAY, Turn};
 use crate::journal::Choice;
 use crowd::Crowd;
-use kernel::{Decided, Kernel};
+use kernel::Kernel;
 use link::Link;
 use policy::{
     Assignment, Desk, Edit, Instant, Load, Outcome, Policy, Request, ServerId, Ticket, Why,
@@ -66,13 +68,22 @@ pub(crate) enum Answer {
 }
 
 /// Work that was assigned, with what the log says of the moment of decision. Must go back through
-/// [`Ask::finish`].
-pub(crate) struct Assigned {
+/// [`Ask::finish`], or to [`crate::Shared::leave`] for the relay.
+#[must_use = "it counts as load until it is given back"]
+#[derive(Debug)]
+pub struct Assigned {
     pub(crate) assignment: Assignment,
     pub(crate) ticket: Ticket,
     pub(crate) choice: Choice,
     /// Version of the server table that the slot refers to.
     pub(crate) version: u64,
+}
+
+impl Assigned {
+    /// Version of the server table that it is for.
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
 }
 
 impl Ask {
@@ -162,24 +173,35 @@ impl Ask {
     /// Asks the policy, writes the answer down, and takes or queues for a place at the server. If
     /// that server is full and its queue too, the least loaded one with room serves.
     pub(crate) fn assign(&self, request: &Request, avoid: &[ServerId]) -> Answer {
+        self.admit(None, request, avoid)
+    }
+
+    /// The same for a request that the policy was asked about before: it is asked again only if
+    /// servers have changed since.
+    pub(crate) fn admit(
+        &self,
+        mut before: Option<Assigned>,
+        request: &Request,
+        avoid: &[ServerId],
+    ) -> Answer {
         let mut books = self.lock();
         books.look(request.at);
+        if let Some(old) = before.take_if(|before| !books.holds(before)) {
+            books.finish(old.ticket, Outcome { at: request.at, ok: true, first_byte: None });
+        }
         let offer = books.offer(avoid);
         // Allocates only when somebody is full.
         let mut passed_over: Vec<ServerId> = Vec::new();
         loop {
             let others = if passed_over.is_empty() { avoid } else { &passed_over };
-            let Some((mut assignment, ticket)) = books.assign(request, others) else {
+            let found = before.take().or_else(|| books.assigned(request, others, offer));
+            let Some(mut assigned) = found else {
                 return if passed_over.is_empty() { Answer::NoServer } else { Answer::Full };
             };
             if !passed_over.is_empty() {
-                assignment.why = Why::QueueFull;
+                assigned.assignment.why = Why::QueueFull;
             }
-            let server = ticket.server;
-            let load_chosen = books.desk.cluster().load(server).minus(Load::ONE);
-            let version = books.version;
-            let choice = Choice { load_chosen, ..offer };
-            let assigned = Assigned { assignment, ticket, choice, version };
+            let server = assigned.ticket.server;
             let gate = books.gate(server);
             if gate.open() {
                 gate.running += 1;
@@ -198,33 +220,6 @@ impl Ask {
         }
     }
 
-    /// Asks the policy who serves a request that is delivered one way, lets it take note, and tells
-    /// the kernel, if there is one, what it may repeat. `None`: no server may be chosen.
-    ///
-    /// Nothing is begun: the kernel counts the connection when it opens it, and the policy hears
-    /// nothing of its end, for nobody here sees the reply. The limits of what servers work on at
-    /// once ([`Ask::set_gate`]) and of the crowd ([`Ask::set_crowd`]) do not apply: there is no
-    /// place to wait.
-    pub fn decide(&self, request: &Request, avoid: &[ServerId]) -> Option<Decided> {
-        let mut books = self.lock();
-        books.look(request.at);
-        let offer = books.offer(avoid);
-        let version = books.version;
-        let Books { desk, link, .. } = &mut *books;
-        let (assignment, repeat) = match link {
-            Some(link) => {
-                let answer = link.ask(desk, request, avoid)?;
-                (answer, link.delivered(desk, request, &answer))
-            }
-            None => {
-                let answer = desk.ask(request, avoid)?;
-                (answer, link::repeat(&answer, request.at))
-            }
-        };
-        let load_chosen = desk.cluster().load(assignment.server);
-        Some(Decided { assignment, choice: Choice { load_chosen, ..offer }, version, repeat })
-    }
-
     /// Writes down the end of work that had a place at its server, and gives the place on.
     pub(crate) fn finish(&self, ticket: Ticket, outcome: Outcome) {
         let mut books = self.lock();
@@ -232,6 +227,14 @@ impl Ask {
         books.look(outcome.at);
         books.finish(ticket, outcome);
         books.gate(server).release();
+    }
+
+    /// Writes down that work did not come to its server.
+    pub(crate) fn put_back(&self, ticket: Ticket, at: Instant) {
+        let mut books = self.lock();
+        books.look(at);
+        // The server did nothing wrong: this end says nothing about it.
+        books.finish(ticket, Outcome { at, ok: true, first_byte: None });
     }
 
     /// Writes down the end of work that never got past the queue.
@@ -287,15 +290,54 @@ impl Books {
         Choice { candidates, load_chosen: Load::ZERO, load_least }
     }
 
+    /// [`Desk::ask`], or a turn of a kernel's wheel.
+    #[inline]
+    fn ask(&mut self, request: &Request, avoid: &[ServerId]) -> Option<Assignment> {
+        match &mut self.link {
+            Some(link) => link.ask(&mut self.desk, request, avoid),
+            None => self.desk.ask(request, avoid),
+        }
+    }
+
     /// [`Desk::assign`], of which a kernel hears.
     #[inline]
-    fn assign(&mut self, request: &Request, avoid: &[ServerId]) -> Option<(Assignment, Ticket)> {
-        let Some(link) = &mut self.link else { return self.desk.assign(request, avoid) };
-        let answer = link.ask(&mut self.desk, request, avoid)?;
-        link.relayed(&mut self.desk, request, &answer);
+    fn assigned(
+        &mut self,
+        request: &Request,
+        avoid: &[ServerId],
+        offer: Choice,
+    ) -> Option<Assigned> {
+        if self.link.is_some() {
+            let answer = self.ask(request, avoid)?;
+            return Some(self.begun(request, answer, offer));
+        }
+        let (assignment, ticket) = self.desk.assign(request, avoid)?;
+        Some(self.written(assignment, ticket, offer))
+    }
+
+    /// An answer whose request is relayed: its work is begun.
+    fn begun(&mut self, request: &Request, answer: Assignment, offer: Choice) -> Assigned {
+        if let Some(link) = &mut self.link {
+            link.relayed(&mut self.desk, request, &answer);
+        }
         let ticket = self.desk.begin(answer.server, request, Load::ONE);
-        link.count(&self.desk, answer.server);
-        Some((answer, ticket))
+        if let Some(link) = &self.link {
+            link.count(&self.desk, answer.server);
+        }
+        self.written(answer, ticket, offer)
+    }
+
+    #[inline]
+    fn written(&self, assignment: Assignment, ticket: Ticket, offer: Choice) -> Assigned {
+        let load_chosen = self.desk.cluster().load(ticket.server).minus(Load::ONE);
+        let choice = Choice { load_chosen, ..offer };
+        Assigned { assignment, ticket, choice, version: self.version }
+    }
+
+    /// Whether what was assigned is for the servers that there are now.
+    fn holds(&self, assigned: &Assigned) -> bool {
+        let usable = self.desk.cluster().is_usable(assigned.ticket.server);
+        usable && assigned.version == self.version
     }
 
     /// [`Desk::finish`], of which a kernel hears.

@@ -5,7 +5,8 @@ use crate::counters::Cause;
 use crate::exchange::{After, Exchange};
 use crate::io::Socket;
 use crate::journal::Tally;
-use crate::shared::{Entrance, LOCAL_UNNOTED};
+use crate::locals::{LOCAL_UNNOTED, Left};
+use crate::shared::Entrance;
 use crate::told::Stream;
 use crate::watch::Watched;
 use crate::worker::{SCRATCH_BYTES, Worker};
@@ -39,6 +40,8 @@ pub(crate) struct Client {
     pub(crate) holder: Option<ServerId>,
     /// Why it is relayed, where its listener hands connections over; else empty.
     pub(crate) local: &'static str,
+    /// What was assigned to its first request before it was accepted.
+    pub(crate) left: Option<Left>,
     /// Whether it is to be joined with its server's.
     pub(crate) spliced: bool,
     /// Where its stream is, if somebody was told what its requests are for.
@@ -59,9 +62,12 @@ enum Next {
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance, worker: &Worker) {
-    let local = match entrance.one_way.load(Ordering::Relaxed) {
-        true => worker.shared.locals.take(peer).unwrap_or(LOCAL_UNNOTED),
-        false => "",
+    let (local, left) = match entrance.one_way.load(Ordering::Relaxed) {
+        true => {
+            let (why, left) = worker.shared.take_local(peer);
+            (why.unwrap_or(LOCAL_UNNOTED), left)
+        }
+        false => ("", None),
     };
     let told = worker.shared.told.as_deref();
     let stream = told.and_then(|told| Stream::begin(told, &socket, peer));
@@ -73,6 +79,7 @@ pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance,
         peer_text: peer.to_string(),
         entrance: entrance.index,
         local,
+        left,
         spliced: entrance.spliced.load(Ordering::Relaxed),
         inbox: Vec::new(),
         watch: worker.watches.watch(),
@@ -99,6 +106,7 @@ pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance,
             }
         };
         client.used = true;
+        client.left = None;
         match after {
             After::KeepAlive => {}
             After::Close => break,

@@ -44,7 +44,10 @@ impl<'w> Place<'w> {
             if !avoid.is_empty() {
                 question.at = worker.shared.clock.now();
             }
-            match worker.shared.ask.assign(&question, avoid) {
+            // Of a request that nobody has tried yet.
+            let before = client.left.take().filter(|_| avoid.is_empty());
+            let before = before.and_then(|left| left.take(&question));
+            match worker.shared.ask.admit(before, &question, avoid) {
                 Answer::Go(assigned) => {
                     if let Some(place) = Self::taken(worker, live, assigned, queued) {
                         return Ok(place);

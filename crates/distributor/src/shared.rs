@@ -3,16 +3,16 @@
 use crate::ask::Ask;
 use crate::counters::{Counters, EntranceCounters, PerWorker, RouteCounters, ServerCounters};
 use crate::journal::Journal;
+use crate::locals::Locals;
 use crate::settings::Settings;
 use crate::splice::Joiner;
 use crate::told::Told;
 use arc_swap::ArcSwap;
 use policy::{Desk, Instant, ServerId};
 use rules::Rules;
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// The state of a running switch that every worker and the slow side see.
 pub struct Shared {
@@ -30,8 +30,8 @@ pub struct Shared {
     pub open: AtomicUsize,
     /// Set once: finish what there is, accept nothing new.
     pub stopping: AtomicBool,
-    /// Why connections that could have been handed over are relayed.
-    pub locals: Locals,
+    /// Connections that could have been handed over, on their way to the relay.
+    pub(crate) locals: Locals,
     /// Who was told which server each request is for; `None`: that is for the policy to find out.
     pub told: Option<Box<dyn Told>>,
     /// Who joins sockets in the kernel; set once, if any listener wants it.
@@ -96,36 +96,6 @@ pub struct Entrance {
     pub one_way: AtomicBool,
     /// Whether its connections are joined with their servers' by [`Shared::joiner`].
     pub spliced: AtomicBool,
-}
-
-/// Why connections are relayed that came by a listener which hands them over: noted by whoever
-/// decided that, taken by the worker that accepts them.
-#[derive(Default)]
-pub struct Locals(Mutex<VecDeque<(SocketAddr, &'static str)>>);
-
-/// Connections on their way to a worker at most; of those beyond, the oldest are forgotten.
-const LOCALS_MAX: usize = 1024;
-
-/// The reason of a connection for which none was noted: the kernel saw by itself that its first
-/// segment is no single whole request.
-pub(crate) const LOCAL_UNNOTED: &str = "first-segment";
-
-impl Locals {
-    /// Notes why the connection of `client` is relayed, before it can be accepted.
-    pub fn note(&self, client: SocketAddr, why: &'static str) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.len() == LOCALS_MAX {
-            noted.pop_front();
-        }
-        noted.push_back((client, why));
-    }
-
-    /// Takes what was noted of the connection of `client`: mostly the first there is.
-    pub(crate) fn take(&self, client: SocketAddr) -> Option<&'static str> {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = noted.iter().position(|(other, _)| *other == client)?;
-        noted.remove(at).map(|(_, why)| why)
-    }
 }
 
 impl Entrance {

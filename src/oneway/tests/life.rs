@@ -71,6 +71,7 @@ fn what_a_server_has_at_its_old_address_counts_against_what_the_kernel_repeats()
         assert_eq!(site.send(client(who), &get("/a")), (Some(old), false));
     }
     site.load(&at(1));
+    (0..2).for_each(|id| site.report(id, |_| {}));
     let told = |slot: Slot| site.fake.state().loads[&slot];
     let new = site.oneway.bridge.tables().roster.slot(ServerId(old.0)).unwrap();
     assert_ne!(old, new);

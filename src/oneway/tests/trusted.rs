@@ -7,7 +7,7 @@ use crate::oneway::fabric::{Fabric, RowState, Slot, Verdict};
 use crate::oneway::reason::Local;
 use agent::LoadReport;
 use distributor::Scribe;
-use policy::{Request, ServerId, State};
+use policy::{ServerId, State};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,35 +21,60 @@ fn unconfirmed(site: &Site) -> u64 {
     site.oneway.view().locals()["unconfirmed"]
 }
 
-/// The relay asks the desk, as it does for all that it gets, and serves.
-fn relayed(site: &Site, path: &str) -> ServerId {
-    let live = site.shared.live.load();
-    let described = format!("http://h{path}");
-    let verdict = live.rules.judge(&rules::Described::new("GET", &described).unwrap());
-    let at = site.shared.clock.now();
-    let (target, class) = (verdict.target, verdict.class);
-    let question = Request { at, target, class, holder: None };
-    site.shared.ask.decide(&question, &[]).unwrap().assignment.server
+/// Asks for `path`. Who serves, and whether the kernel hands it over: what is for the relay is on
+/// the desk's books, in the name of the server that was chosen.
+fn served(site: &Site, who: u16, path: &str) -> (ServerId, bool) {
+    let begun = || -> Vec<_> {
+        let books = site.shared.ask.books();
+        let cluster = books.desk().cluster();
+        cluster.servers().map(|one| (one.id, cluster.load_here(one.id).as_f64())).collect()
+    };
+    let before = begun();
+    match site.send(client(who), &get(path)) {
+        (Some(slot), _) => (ServerId(slot.0), true),
+        (None, asked) => {
+            assert!(asked, "it is nobody's");
+            let after = begun().into_iter().zip(before);
+            let rose: Vec<_> = after.filter(|(now, then)| now != then).collect();
+            let [((one, now), (_, then))] = rose[..] else { panic!("{rose:?}") };
+            assert_eq!(now, then + 1.0);
+            (one, false)
+        }
+    }
 }
 
 #[test]
 fn a_server_that_nobody_has_confirmed_is_served_by_the_relay_in_its_turn() {
     let site = Site::new(&config(3, "handoff", "[policy]\nname = \"round-robin\"\n"));
     site.report(1, other_key);
-    let mut order = Vec::new();
-    for who in 0..12 {
-        let (handed, _) = site.send(client(who), &get("/a"));
-        order.push(handed.map_or_else(|| relayed(&site, "/a"), |slot| ServerId(slot.0)));
-        assert_ne!(handed, Some(Slot(1)), "it would be lost");
-    }
-    let wanted: Vec<ServerId> = (0..12).map(|turn| ServerId(turn % 3)).collect();
-    assert_eq!(order, wanted, "no turn is lost and none is taken twice");
+    let order: Vec<_> = (0..12).map(|who| served(&site, who, "/a")).collect();
+    let wanted: Vec<_> = (0..12).map(|turn| (ServerId(turn % 3), turn % 3 != 1)).collect();
+    assert_eq!(order, wanted, "no turn is lost, none is taken twice, and no other is relayed");
     assert_eq!(unconfirmed(&site), 4);
     assert_eq!(site.fake.state().repeated, 0, "no wheel has a seat for it");
     site.report(1, |_| {});
     let handed: Vec<_> = (12..24).map(|who| site.send(client(who), &get("/a")).0).collect();
     assert!(handed.contains(&Some(Slot(1))) && !handed.contains(&None), "{handed:?}");
     assert!(site.fake.state().repeated > 6, "the wheel turns again");
+}
+
+#[test]
+fn what_was_left_for_the_relay_goes_back_to_the_books_if_it_does_not_come() {
+    let site = Site::new(&config(1, "handoff", ""));
+    site.report(0, other_key);
+    let asking = site.asking();
+    for path in ["/a", "/b"] {
+        assert_eq!(site.send(client(0), &get(path)), (None, true));
+        assert_eq!(site.load_of(0), 1.0, "the client's last word counts");
+    }
+    asking.tidy();
+    assert_eq!(site.load_of(0), 1.0, "it may come yet");
+    site.shared.return_untaken(site.shared.clock.now());
+    assert_eq!(site.load_of(0), 0.0);
+    assert_eq!(site.send(client(1), &get("/a")), (None, true));
+    let (stop, ended) = (std::sync::atomic::AtomicBool::new(true), site.asking());
+    ended.run(&stop);
+    assert_eq!(site.load_of(0), 0.0, "nor does it when the switch ends");
 }
 
 #[test]
@@ -62,8 +87,8 @@ fn what_the_kernel_repeats_is_taken_back_when_a_server_comes_to_be_doubted() {
         (takes_over.attached, takes_over.detached_from) = (false, vec!["eth0".to_owned()]);
     };
     site.report(usize::from(slot.0), detached);
-    assert_eq!(site.send(client(2), &get("/a")), (None, true), "asked, and relayed");
-    assert_eq!(relayed(&site, "/a"), ServerId(slot.0), "by whom the policy chooses");
+    let same = (ServerId(slot.0), false);
+    assert_eq!(served(&site, 2, "/a"), same, "relayed, by whom the policy chooses");
     assert_eq!(site.send(client(3), &get("/a")), (None, true), "nothing is repeated of it");
     assert_eq!(unconfirmed(&site), 2);
     let view = site.oneway.view();

@@ -10,6 +10,7 @@
 mod bodies;
 mod framing;
 mod heads;
+mod left;
 mod log;
 mod peer;
 mod queue;

@@ -40,6 +40,7 @@ impl Default for Setup {
 pub struct Stage {
     pub shared: Arc<Shared>,
     pub address: SocketAddr,
+    pub entrance: Arc<Entrance>,
     team: Option<Team>,
 }
 
@@ -89,7 +90,7 @@ impl Stage {
         let listen = Listen { defer_accept: setup.defer, ..usual };
         let sockets = listen.open(team.size()).unwrap();
         let address = team.accept_on(&entrance, sockets).unwrap();
-        Self { shared, address, team: Some(team) }
+        Self { shared, address, entrance, team: Some(team) }
     }
 
     pub fn client(&self) -> Peer {

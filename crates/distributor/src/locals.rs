@@ -1,0 +1,124 @@
+//! Connections on their way to the relay that came by a listener which hands them over: why they are
+//! relayed, and the server where one was chosen for them already. Left by whoever decided that,
+//! taken by the worker that accepts them.
+//!
+//! The two decide one after the other about the same request, and the policy must be asked once:
+//! what it answered is left here with its ticket. A connection may never come, for its client has
+//! gone, or its holder has kept it: what nobody takes in a moment goes back to the books.
+
+use crate::ask::Assigned;
+use crate::shared::Shared;
+use policy::{Instant, Request};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Connections on their way to a worker at most; of those beyond, the oldest are forgotten.
+const LOCALS_MAX: usize = 1024;
+
+/// How long what was assigned waits for its connection. Those that come do so at once; a connection
+/// that has to be given up by its holder first may take one of the client's retransmissions.
+pub const LEFT_MAX: Duration = Duration::from_secs(1);
+
+/// The reason of a connection for which none was noted: the kernel saw by itself that its first
+/// segment is no single whole request.
+pub(crate) const LOCAL_UNNOTED: &str = "first-segment";
+
+/// Connections on their way.
+#[derive(Default)]
+pub(crate) struct Locals(Mutex<Lists>);
+
+#[derive(Default)]
+struct Lists {
+    /// Why they are relayed, in the order they came.
+    why: VecDeque<(SocketAddr, &'static str)>,
+    /// Of these, those that have a server.
+    left: VecDeque<(SocketAddr, Assigned)>,
+}
+
+/// What was assigned to a connection's first request, given back when it is not taken.
+pub(crate) struct Left {
+    shared: Arc<Shared>,
+    assigned: Option<Assigned>,
+}
+
+impl Left {
+    /// Takes it, if it is for this question.
+    pub(crate) fn take(mut self, question: &Request) -> Option<Assigned> {
+        let same = |left: &mut Assigned| {
+            let Request { target, class, .. } = left.ticket.request;
+            (target, class) == (question.target, question.class)
+        };
+        self.assigned.take_if(same)
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.shared.return_left(self.assigned.take());
+    }
+}
+
+impl Shared {
+    /// Notes why the connection of `client` is relayed, before it can be accepted, and leaves what
+    /// was assigned to its request, if somebody asked.
+    pub fn leave(&self, client: SocketAddr, why: &'static str, assigned: Option<Assigned>) {
+        let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lists.why.len() == LOCALS_MAX {
+            lists.why.pop_front();
+        }
+        lists.why.push_back((client, why));
+        // The client has repeated its segment, or it is the next one of the same connection.
+        let old = lists.take_left(client);
+        let mut oldest = None;
+        if let Some(assigned) = assigned {
+            if lists.left.len() == LOCALS_MAX {
+                oldest = lists.left.pop_front();
+            }
+            lists.left.push_back((client, assigned));
+        }
+        drop(lists);
+        self.return_left(old.into_iter().chain(oldest.map(|(_, assigned)| assigned)));
+    }
+
+    /// Gives back what was assigned at `before` or earlier and that nobody has taken. Called now
+    /// and then by whoever leaves it, with [`LEFT_MAX`] of patience.
+    pub fn return_untaken(&self, before: Instant) {
+        let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = |(_, left): &(SocketAddr, Assigned)| left.ticket.request.at > before;
+        let end = lists.left.iter().position(late).unwrap_or(lists.left.len());
+        let old: Vec<_> = lists.left.drain(..end).collect();
+        drop(lists);
+        self.return_left(old.into_iter().map(|(_, assigned)| assigned));
+    }
+
+    /// Gives back what was assigned and is not needed.
+    pub fn return_left(&self, unused: impl IntoIterator<Item = Assigned>) {
+        for Assigned { ticket, .. } in unused {
+            self.ask.put_back(ticket, self.clock.now());
+        }
+    }
+
+    /// Takes what there is for the connection of `client`: mostly the first there is.
+    pub(crate) fn take_local(
+        self: &Arc<Self>,
+        client: SocketAddr,
+    ) -> (Option<&'static str>, Option<Left>) {
+        let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = lists.why.iter().position(|(other, _)| *other == client);
+        let why = at.and_then(|at| lists.why.remove(at)).map(|(_, why)| why);
+        let assigned = lists.take_left(client);
+        drop(lists);
+        let left =
+            assigned.map(|assigned| Left { shared: Arc::clone(self), assigned: Some(assigned) });
+        (why, left)
+    }
+}
+
+impl Lists {
+    fn take_left(&mut self, client: SocketAddr) -> Option<Assigned> {
+        let at = self.left.iter().position(|(other, _)| *other == client)?;
+        self.left.remove(at).map(|(_, assigned)| assigned)
+    }
+}
