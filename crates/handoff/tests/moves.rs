@@ -8,9 +8,9 @@ mod site;
 
 use handoff::Delivery;
 use site::client::{Client, get};
-use site::{OneWay, by_query};
+use site::{OneWay, by_query, everywhere};
 use std::net::SocketAddr;
-use testbed::{File, Plan, Variant};
+use testbed::{File, Host, Plan, Variant};
 
 const BOTH: [Variant; 2] = [Variant::Bridge, Variant::Routed];
 
@@ -75,6 +75,25 @@ fn requests_that_user_space_decides_move_as_well() {
         assert_eq!(one_way.count("asked"), one_way.count("answered"), "{}", one_way.counts());
         one_way.assert_settled();
     }
+}
+
+/// What a reply after a move may send at once is for the server's routes to say.
+#[test]
+fn a_moved_connection_begins_with_the_window_of_the_route() {
+    everywhere(|one_way, vip| {
+        one_way.client(|| {
+            let mut client = Client::connect(vip).unwrap();
+            client.fetch(one_way.file("/1500"), 1);
+            client.fetch(one_way.file("/1500"), 2);
+            let port = client.stream.local_addr().unwrap().port();
+            let mut ss = one_way.bed.command(Host::Server(2), "ss");
+            let output = ss.args(["-tinH", "dport", "=", &format!(":{port}")]).output().unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            let window = said.split_whitespace().find_map(|word| word.strip_prefix("cwnd:"));
+            let plan = one_way.bed.plan();
+            assert_eq!(window, Some(&*plan.initial_window.to_string()), "{vip}: {said}");
+        });
+    });
 }
 
 /// A site of two neighbouring servers whose answers are in the kernel, and its IPv4 address.
