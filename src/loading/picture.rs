@@ -188,9 +188,10 @@ fn page_ms(slice: &Slice, at: usize) -> Option<f64> {
     enough(slice.pages, SHARES[at]).then_some(slice.pages_us[at] as f64 / 1e3)
 }
 
-/// A figure, without a point where it is whole.
+/// A figure, without a point where it is whole but for what fractions lose in binary.
 pub(super) fn figure_short(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { figure(value) }
+    let lost = (value - value.round()).abs();
+    if lost <= value.abs() * 1e-9 { format!("{value:.0}") } else { figure(value) }
 }
 
 /// The picture in a page, with its legend.

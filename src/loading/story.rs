@@ -43,7 +43,8 @@ pub fn asked(job: &Job) -> String {
         Asked::Log(name, plan, speed) => {
             let speed = match speed {
                 None => "without the pauses between batches".to_owned(),
-                Some(speed) => format!("{} times as fast as logged", figure(*speed)),
+                Some(1.0) => "as fast as logged".to_owned(),
+                Some(speed) => format!("{} times as fast as logged", figure_short(*speed)),
             };
             let requests = count(plan.trace.requests.len() as u64);
             let sessions = count(plan.sessions.len() as u64);

@@ -4,8 +4,9 @@
 use super::study::Row;
 use super::target::Target;
 use super::*;
-use load::{Cause, Manner, Outcome, Timing, Users};
+use load::{Arrivals, Cause, Manner, Outcome, Timing, Users};
 use std::time::Duration;
+use workload::draw::{Draw, Weibull};
 
 /// Somebody asked for this.
 fn job(asked: Asked) -> Job {
@@ -159,6 +160,23 @@ fn the_longest_may_be_one_that_was_cut_off() {
     cut_off(&mut one.pages, 1, 4000);
     let said = report(&study(pages(), vec![one])).replace('\u{a0}', " ");
     assert!(said.contains("Of 1,001 pages:") && said.contains("the longest 4.0 s."), "{said}");
+}
+
+#[test]
+fn whole_rates_have_no_point_whatever_fractions_lose_in_binary() {
+    // Weibull gaps whose mean is a fiftieth of a second.
+    let scale = 1.0 / 50.0 / 1.504_575_488_251_556;
+    let gaps = Draw::Weibull(Weibull { scale, shape: 0.6 });
+    for (gaps, wanted) in [
+        (gaps, "50 sessions"),
+        (script::exponential(7.0), "7 sessions"),
+        (Draw::Constant(0.4), "2.5"),
+    ] {
+        let mut job = job(pages());
+        job.users = Users::Open(Arrivals::Gaps(gaps));
+        let said = super::story::when(&job);
+        assert!(said.starts_with(wanted), "{said}");
+    }
 }
 
 #[test]
