@@ -153,6 +153,15 @@ mod tests {
     use crate::engine::conn::Conn;
 
     #[test]
+    fn a_page_that_timed_out_did_so_whatever_else_failed_before_or_after() {
+        for causes in [[Cause::Timeout, Cause::Reset], [Cause::Reset, Cause::Timeout]] {
+            let mut user = User::new(0, 0);
+            causes.into_iter().for_each(|cause| user.note_failure(cause));
+            assert_eq!((user.failed, user.refused), (Some(Cause::Timeout), false), "{causes:?}");
+        }
+    }
+
+    #[test]
     fn a_user_who_thinks_is_small() {
         let bytes = size_of::<User>() + CONNECTIONS_MAX * size_of::<Conn>();
         assert!(bytes <= 512, "{bytes} bytes with all connections");
