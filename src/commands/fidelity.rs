@@ -24,7 +24,7 @@ struct Effort {
 }
 
 const FULL: Effort = Effort {
-    runs: Runs { least: 3, most: 16 },
+    runs: Runs { least: 3, most: 16, thrown: 8 },
     requests: 8_000,
     policies: &["wrr", "lard", "lard-r", "bounded-hash", "cap"],
     span: Span { warm_up: Duration::from_secs(15), measured: Duration::from_secs(30) },
@@ -33,7 +33,7 @@ const FULL: Effort = Effort {
 };
 
 const QUICK: Effort = Effort {
-    runs: Runs { least: 3, most: 3 },
+    runs: Runs { least: 3, most: 3, thrown: 3 },
     requests: 4_000,
     policies: &["wrr", "lard"],
     span: Span { warm_up: Duration::from_secs(10), measured: Duration::from_secs(30) },
@@ -60,7 +60,7 @@ pub fn run(args: &Fidelity) -> Outcome {
     let usual = if args.quick { QUICK } else { FULL };
     let runs = args.runs.map_or(usual.runs, |most| {
         let most = usize::from(most);
-        Runs { least: usual.runs.least.min(most), most }
+        Runs { least: usual.runs.least.min(most), most, ..usual.runs }
     });
     let effort = Effort { runs, ..usual };
     let lab = Lab::open()?;

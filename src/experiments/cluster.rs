@@ -2,12 +2,12 @@
 
 use model::CpuCost;
 use origin::Sizes;
-use policy::TargetId;
+use policy::{Dice, TargetId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::synth::Facts;
-use workload::{Pick, Plan, Shape, Trace};
+use workload::{Pick, Plan, Sessions, Shape, Trace};
 
 /// Servers that are all alike.
 #[derive(Clone)]
@@ -83,6 +83,25 @@ pub fn closing(mut trace: Trace) -> Arc<Plan> {
     kept(trace)
 }
 
+/// The trace with a `share` (0 to 1) of the requests behind each connection's first exchanged at
+/// random, so that they are not for an object of the connection's page: as the simulator has it
+/// (`sim::cluster::Script::strayed`). Every target is asked for as often as before.
+pub fn strayed(mut trace: Trace, share: f64, seed: u64) -> Trace {
+    let mut dice = Dice::new(seed);
+    let mut places: Vec<u32> = Vec::new();
+    for session in Sessions::of(&trace, Shape::default()).iter() {
+        let later = session.requests().iter().skip(1);
+        places.extend(later.filter(|_| dice.unit() < share));
+    }
+    for last in (1..places.len()).rev() {
+        let [one, other] = [places[last], places[dice.below(last + 1)]].map(|at| at as usize);
+        let (was, is) = (trace.requests[one], trace.requests[other]);
+        (trace.requests[one].target, trace.requests[one].bytes) = (is.target, is.bytes);
+        (trace.requests[other].target, trace.requests[other].bytes) = (was.target, was.bytes);
+    }
+    trace
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +118,33 @@ mod tests {
         let closed = closing(trace);
         assert_eq!(closed.sessions.len(), closed.trace.requests.len());
         assert!(plan.sessions.len() < closed.sessions.len());
+    }
+
+    #[test]
+    fn those_that_stray_are_later_requests_and_all_targets_are_wanted_as_before() {
+        let twin = Twin { requests: 40_000, ..Twin::new(divided(&RICE_1998, 8)) };
+        let trace = twin.trace().expect("there are requests enough");
+        let other = strayed(trace.clone(), 0.3, 1);
+        let wanted = |trace: &Trace| {
+            let mut all: Vec<_> =
+                trace.requests.iter().map(|entry| (entry.target, entry.bytes)).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(wanted(&trace), wanted(&other));
+        let (mut later, mut changed) = (0, 0);
+        for session in Sessions::of(&trace, Shape::default()).iter() {
+            for (place, at) in session.requests().iter().enumerate() {
+                let at = *at as usize;
+                let moved = trace.requests[at].target != other.requests[at].target;
+                assert!(place > 0 || !moved, "the first one decides");
+                later += usize::from(place > 0);
+                changed += usize::from(moved);
+            }
+        }
+        let share = changed as f64 / later as f64;
+        assert!((0.25..0.31).contains(&share), "{share}");
+        assert_eq!(strayed(trace.clone(), 0.0, 1).requests, trace.requests);
     }
 
     #[test]

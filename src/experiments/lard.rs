@@ -1,7 +1,7 @@
 //! Pai and others, ASPLOS 1998: the prototype, by nodes.
 
 use super::closed::{Closed, Window, about_s};
-use super::cluster::{Cluster, by_request, closing, divided, kept};
+use super::cluster::{Cluster, by_request, divided, kept};
 use super::peers::Program;
 use super::picture::Picture;
 use super::{Experiment, Front, Job, Row, Size};
@@ -11,7 +11,7 @@ use model::CpuCost;
 use serde::Deserialize;
 use std::sync::Arc;
 use workload::Plan;
-use workload::synth::{Facts, IBM_1998, RICE_1998, Structure, Twin};
+use workload::synth::{Facts, IBM_1998, RICE_1998, Twin};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -204,15 +204,4 @@ fn job(
     let label = format!("{}, {}, {nodes} nodes, {repeat}", row.case, row.curve);
     let about_s = about_s(case.warm + scenario.measured_requests, row.curve == "WRR");
     Job::new(label, about_s, move |lab| closed.measure(lab, &front, cluster.configs(), &row))
-}
-
-/// The Rice twin of another experiment, with a connection for each request or with kept ones.
-pub(super) fn rice(
-    facts: &Facts,
-    (requests, per_connection, seed): (u32, f64, u64),
-) -> Result<(Arc<Plan>, Arc<Plan>)> {
-    let structure = Structure::Pages;
-    let twin = Twin { requests, per_connection, seed, structure, ..Twin::new(*facts) };
-    let trace = twin.trace().context("the twin cannot be made of so few requests")?;
-    Ok((closing(trace.clone()), kept(trace)))
 }

@@ -1,18 +1,18 @@
 //! Aron, Druschel, Zwaenepoel, USENIX 1999: the prototype, with and without persistent connections.
 
 use super::closed::{Closed, Window, about_s};
-use super::cluster::{Cluster, by_request, divided};
-use super::lard::rice;
+use super::cluster::{Cluster, by_request, closing, divided, kept, strayed};
 use super::picture::Picture;
 use super::{Experiment, Front, Job, Row, Size};
 use crate::demo::catalogue;
 use crate::exit::say;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use model::CpuCost;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
-use workload::synth::RICE;
+use workload::Plan;
+use workload::synth::{Facts, RICE, Structure, Twin};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -31,7 +31,9 @@ pub const EXPERIMENT: Experiment = Experiment {
            costs servers nothing; the paper puts such a front-end at most 8 % above. LARD without \
            a mechanism is `delivery = \"splice\"`: the kernel joins client and server after the \
            first request, for the whole connection. Connections' set-up is charged to servers by \
-           request: whole with HTTP/1.0, divided by the mean requests of a connection with 1.1.",
+           request: whole with HTTP/1.0, divided by the mean requests of a connection with 1.1. Of \
+           kept connections 30 % of the later requests stray from their page, as in the \
+           simulator.",
     scenario: include_str!("../../experiments/phttp/scenario.toml"),
     plan,
     pictures: &[
@@ -48,6 +50,7 @@ struct Scenario {
     cache_mib: u64,
     requests: u32,
     per_connection: f64,
+    strays: f64,
     reports_ms: u64,
     sessions_per_server: usize,
     warm_requests: u64,
@@ -101,8 +104,7 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     let requests = scenario.warm_requests + scenario.measured_requests;
     let mut jobs = Vec::new();
     for repeat in 1..=extent.repeats {
-        let make = (scenario.requests, scenario.per_connection, u64::from(repeat));
-        let (closing, kept) = rice(&facts, make)?;
+        let (closing, kept) = rice(&facts, &scenario, u64::from(repeat))?;
         let sizes = catalogue(&kept);
         for (nodes, time_scale) in extent.nodes.iter().zip(&extent.scale) {
             for (curve, front, keeps) in &contenders {
@@ -134,4 +136,13 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         }
     }
     Ok(jobs)
+}
+
+/// The twin with a connection for each request, and with kept ones, on which some requests stray.
+fn rice(facts: &Facts, scenario: &Scenario, seed: u64) -> Result<(Arc<Plan>, Arc<Plan>)> {
+    let Scenario { requests, per_connection, strays, .. } = *scenario;
+    let structure = Structure::Pages;
+    let twin = Twin { requests, per_connection, seed, structure, ..Twin::new(*facts) };
+    let trace = twin.trace().context("the twin cannot be made of so few requests")?;
+    Ok((closing(trace.clone()), kept(strayed(trace, strays, seed))))
 }
