@@ -10,6 +10,7 @@
 
 mod bounds;
 mod client;
+mod deaf;
 mod deciding;
 mod operator;
 mod process;
