@@ -2,8 +2,9 @@
 
 use crate::exit::{Exit, Outcome};
 use crate::flags;
-use control::view::{AgentView, OnewayView, ServerReport, Status};
+use control::view::{AgentView, OnewayView, ServerReport, ServerView, Status};
 use control::{Age, Client};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Asks and shows the answer.
@@ -41,16 +42,8 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
             listener.name, listener.address, listener.connections_open, listener.connections_total
         ));
     }
-    out.push_str(&format!(
-        "{} requests, {} in flight; replies 2xx {} 3xx {} 4xx {} 5xx {}\n\n",
-        status.requests,
-        status.in_flight,
-        status.replies.success,
-        status.replies.redirection,
-        status.replies.client_error,
-        status.replies.server_error
-    ));
-    out.push_str(&table(servers));
+    out.push_str(&relay(status));
+    out.push_str(&table(servers, status.oneway.is_some()));
     if let Some(view) = &status.oneway {
         out.push_str(&one_way(view));
     }
@@ -58,6 +51,30 @@ fn text(status: &Status, servers: &[ServerReport]) -> String {
         out.push_str(&agents(&status.agents));
     }
     out
+}
+
+/// What the relay served: all there is, or what was not handed over, which may be nothing.
+fn relay(status: &Status) -> String {
+    let one_way = status.oneway.is_some();
+    if one_way && status.requests == 0 {
+        return "relay: no requests\n\n".to_owned();
+    }
+    format!(
+        "{}{} requests, {} in flight; replies 2xx {} 3xx {} 4xx {} 5xx {}\n\n",
+        if one_way { "relay: " } else { "" },
+        status.requests,
+        status.in_flight,
+        status.replies.success,
+        status.replies.redirection,
+        status.replies.client_error,
+        status.replies.server_error
+    )
+}
+
+/// Counts that are not zero, in a list.
+fn counts(of: &BTreeMap<String, u64>) -> String {
+    let some = of.iter().filter(|(_, count)| **count > 0);
+    some.map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }
 
 /// What was handed over, and what was not.
@@ -72,11 +89,13 @@ fn one_way(view: &OnewayView) -> String {
         count("repeated"),
         count("asked"),
     );
-    let locals = view.locals();
-    let some = locals.iter().filter(|(_, count)| **count > 0);
-    let some: Vec<_> = some.map(|(why, count)| format!("{why} {count}")).collect();
-    if !some.is_empty() {
-        out.push_str(&format!("relayed all the same: {}\n", some.join(", ")));
+    for (about, list) in [
+        ("asked about, and answered", counts(&view.asked)),
+        ("relayed all the same", counts(&view.locals())),
+    ] {
+        if !list.is_empty() {
+            out.push_str(&format!("{about}: {list}\n"));
+        }
     }
     for one in &view.servers {
         out.push_str(&format!(
@@ -110,8 +129,9 @@ fn agents(agents: &[AgentView]) -> String {
     out
 }
 
-/// A line for each server; names and addresses as wide as they are.
-fn table(servers: &[ServerReport]) -> String {
+/// A line for each server; names and addresses as wide as they are. Of requests that were handed
+/// over (`one_way`) nothing is known here: where there were no others, nothing is said of them.
+fn table(servers: &[ServerReport], one_way: bool) -> String {
     let width = |text: fn(&ServerReport) -> &str, head: &str| {
         servers.iter().map(|one| text(one).len()).max().unwrap_or(0).max(head.len())
     };
@@ -124,27 +144,92 @@ fn table(servers: &[ServerReport]) -> String {
     );
     for report in servers {
         let server = &report.server;
-        let p90 = server.duration.quantile_s(0.9);
-        let p90 = p90.map_or("-".to_owned(), |s| format!("{:.1}", s * 1000.0));
-        let believed = server.expected_hits + server.expected_misses;
-        let hits = match believed {
-            0 => "-".to_owned(),
-            all => format!("{:.1} %", server.expected_hits as f64 * 100.0 / all as f64),
-        };
         out.push_str(&format!(
-            "{:<name$}  {:<address$}  {:<9} {:>7} {:>7.2} {:>7} {:>8} {:>7} {p90:>7} {hits:>10}\n",
+            "{:<name$}  {:<address$}  {:<9} {:>7} {:>7.2} {}\n",
             server.name,
             server.address,
             report.standing.state.name(),
             server.weight,
             server.load,
-            server.queued,
-            server.ok,
-            server.failed,
+            relayed(server, one_way),
         ));
         if !report.standing.why.is_empty() && report.standing.state.name() != "up" {
             out.push_str(&format!("  {}\n", report.standing.why));
         }
     }
     out
+}
+
+/// What the relay knows of a server, in columns.
+fn relayed(server: &ServerView, one_way: bool) -> String {
+    let unknown = || "-".to_owned();
+    let p90 = server.duration.quantile_s(0.9);
+    let believed = server.expected_hits + server.expected_misses;
+    let hits = (believed > 0)
+        .then(|| format!("{:.1} %", server.expected_hits as f64 * 100.0 / believed as f64));
+    let nothing = one_way && server.begun == server.handed_over;
+    let count = |count: u64| if nothing { unknown() } else { count.to_string() };
+    format!(
+        "{:>7} {:>8} {:>7} {:>7} {:>10}",
+        count(server.queued),
+        count(server.ok),
+        count(server.failed),
+        p90.map_or_else(unknown, |s| format!("{:.1}", s * 1000.0)),
+        hits.unwrap_or_else(unknown),
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
+mod tests {
+    use super::*;
+    use control::view::{ServerState, Standing};
+
+    fn list(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
+    fn server(name: &str, begun: u64, handed_over: u64, ok: u64) -> ServerReport {
+        let (name, address) = (name.to_owned(), "10.0.0.1:80".to_owned());
+        let server = ServerView { name, address, begun, handed_over, ok, ..ServerView::default() };
+        let (state, why) = (ServerState::Up, String::new());
+        ServerReport { server, standing: Standing { state, why, since_unix_ms: 0, check: None } }
+    }
+
+    /// The words of the line that begins with a server's name.
+    fn row<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
+        text.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().collect()
+    }
+
+    #[test]
+    fn where_connections_are_handed_over_the_relay_counts_for_itself_alone() {
+        let view = OnewayView {
+            kernel: list(&[("handed_over", 7), ("repeated", 5), ("asked", 9), ("moved", 2)]),
+            asked: list(&[("handoff", 4), ("moved", 2), ("stayed", 0), ("relay", 3)]),
+            local: list(&[("unconfirmed", 3), ("no-server", 0)]),
+            ..OnewayView::default()
+        };
+        let mut status = Status { oneway: Some(view), ..Status::default() };
+        let servers = [server("a", 4, 4, 0), server("b", 6, 3, 3)];
+        let shown = text(&status, &servers);
+        assert!(shown.contains("\nrelay: no requests\n"), "{shown}");
+        assert!(!shown.contains("2xx"), "{shown}");
+        let one_way = "7 handed over, 2 moved on; 5 answered by the kernel, 9 asked about\n\
+                       asked about, and answered: handoff 4, moved 2, relay 3\n\
+                       relayed all the same: unconfirmed 3\n";
+        assert!(shown.contains(one_way), "{shown}");
+        assert_eq!(row(&shown, "a ")[5..], ["-"; 5], "nothing is known: {shown}");
+        assert_eq!(row(&shown, "b ")[5..8], ["0", "3", "0"], "{shown}");
+
+        (status.requests, status.replies.success) = (3, 3);
+        let shown = text(&status, &servers);
+        assert!(shown.contains("\nrelay: 3 requests, 0 in flight; replies 2xx 3 3xx 0"), "{shown}");
+    }
+
+    #[test]
+    fn a_switch_that_relays_everything_shows_its_zeros() {
+        let shown = text(&Status::default(), &[server("a", 0, 0, 0)]);
+        assert!(shown.contains("\n0 requests, 0 in flight; replies 2xx 0"), "{shown}");
+        assert_eq!(row(&shown, "a ")[5..8], ["0", "0", "0"], "{shown}");
+    }
 }

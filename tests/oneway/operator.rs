@@ -34,6 +34,8 @@ fn status_explain_page_and_metrics_agree_on_what_was_handed_over() {
         assert!(status.contains(&listening), "{status}");
         assert!(status.contains("\none way: 10 connections open, 10 handed over, "), "{status}");
         assert!(status.contains("\nrelayed all the same: rule-says-relay 1\n"), "{status}");
+        assert!(status.contains("\nasked about, and answered: handoff "), "{status}");
+        assert!(status.contains("\nrelay: 1 requests, 0 in flight; replies 2xx 1 "), "{status}");
         let reported = status.lines().filter(|line| line.contains("  agent of server"));
         assert_eq!(reported.filter(|line| line.contains(" reported ")).count(), 2, "{status}");
 
