@@ -3,6 +3,7 @@
 use crate::on;
 use crate::site::{Setup, Site, files};
 use std::collections::BTreeSet;
+use testbed::{Host, Variant};
 
 /// What a command of the operator says.
 fn says(site: &Site, words: &[&str]) -> String {
@@ -64,4 +65,43 @@ fn status_explain_page_and_metrics_agree_on_what_was_handed_over() {
         let open = |name: &str| format!("baton_oneway_flows{{server=\"{name}\"}}");
         assert_eq!(site.metric(&open("server1")) + site.metric(&open("server2")), 10.0);
     });
+}
+
+/// What the switch said at its start of its host: the verdict and the check.
+fn warnings(site: &Site) -> Vec<String> {
+    let said = site.switch.as_ref().unwrap().said();
+    let words = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    let verdicts = ["fail ", "unknown ", "warn "];
+    let rows = said.lines().filter(|line| verdicts.iter().any(|verdict| line.starts_with(verdict)));
+    rows.map(words).collect()
+}
+
+#[test]
+fn a_switch_says_at_its_start_what_its_host_lacks_and_serves_all_the_same() {
+    for variant in [Variant::Bridge, Variant::Routed] {
+        on(Setup { variant, ..Setup::new("handoff", "name = \"lard\"") }, |site| {
+            assert_eq!(warnings(site), [""; 0], "{variant:?}: nothing is the matter");
+            let filter = format!("ipv4/conf/{}/rp_filter", site.bed.interface());
+            let set = |site: &Site, cookies, strict| {
+                site.bed.set(Host::Front, "ipv4/tcp_syncookies", cookies).unwrap();
+                site.bed.set(Host::Front, &filter, strict).unwrap();
+            };
+            site.kill_switch();
+            set(site, "0", "1");
+            site.start_switch();
+            assert_eq!(warnings(site), ["fail syncookies", "warn rp-filter"], "{variant:?}");
+            let said = site.switch.as_ref().unwrap().said();
+            for part in ["why: without them the kernel resets", "do:  switch it on\n"] {
+                assert!(said.contains(part), "{variant:?}: {part}: {said}");
+            }
+            site.client().fetch(&files()[3]);
+
+            // Who only relays is not told what hand-overs need.
+            site.kill_switch();
+            site.setup.delivery = "relay";
+            site.write(1..=2);
+            site.start_switch();
+            assert_eq!(warnings(site), [""; 0], "{variant:?}: relayed");
+        });
+    }
 }
