@@ -319,7 +319,8 @@ fn mistakes_are_said_in_a_sentence() {
         (&[url, "--duration", "300ms", "--warm-up", "0s"], 3, "nothing was answered"),
     ];
     for (args, code, part) in table {
-        let (_, said) = ends(args, code);
+        let (wrote, said) = ends(args, code);
         assert!(said.contains(part), "{args:?}: {said}");
+        assert_eq!(wrote.is_empty(), part != "nothing was answered", "before the run: {wrote}");
     }
 }

@@ -1,6 +1,7 @@
 //! Servers that answer wrongly or not at all, and a system that has no room left.
 
 use crate::ends;
+use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -124,4 +125,23 @@ fn a_run_without_descriptors_says_so_ends_and_goes_on_when_there_are_some() {
         assert!(requests > 0, "it goes on as connections are closed: {csv}");
         assert!((1..=110).contains(&failed), "it does not spin: {csv}");
     }
+}
+
+#[test]
+fn users_of_an_open_loop_for_whom_there_are_no_descriptors_are_turned_away_and_counted() {
+    // It takes connections, and says nothing: nobody who came leaves.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hangs", listener.local_addr().unwrap());
+    let program = env!("CARGO_BIN_EXE_baton");
+    let output = Command::new("timeout")
+        .args(["30", "sh", "-c", "ulimit -n 40; exec \"$@\"", "sh", program, "load", &url])
+        .args(["--rate", "200", "--arrivals", "constant", "--duration", "500ms", "--warm-up", "0s"])
+        .args(["-q", "--json"])
+        .output()
+        .unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (came, waiting) = (found["sessions"].as_u64().unwrap(), found["cut_off"].as_u64().unwrap());
+    let turned_away = found["client"]["turned_away"].as_u64().unwrap();
+    assert_eq!((came, found["failed"].as_u64()), (waiting + turned_away, Some(0)), "{found}");
+    assert!((1..40).contains(&waiting) && turned_away > 0, "{found}");
 }

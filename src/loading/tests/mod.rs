@@ -4,7 +4,7 @@
 use super::study::Row;
 use super::target::Target;
 use super::*;
-use load::{Arrivals, Cause, Manner, Outcome, Timing, Users};
+use load::{Arrivals, Cause, Manner, Outcome, Timing, Unanswered, Users};
 use std::time::Duration;
 use workload::draw::{Draw, Weibull};
 
@@ -151,6 +151,32 @@ fn more_than_a_twentieth_cut_off_is_said_of_the_latencies() {
         let said = report(&study(pages(), vec![one]));
         assert_eq!(said.contains("latencies are at least as shown"), wanted, "{said}");
         assert!(said.contains(&format!(" {waiting} requests cut off at the end.")), "{said}");
+    }
+}
+
+#[test]
+fn one_that_nobody_answered_is_named_if_it_waited_as_long_as_the_slowest() {
+    // Of a thousand that took 5 ms; the times of a histogram are exact to a thousandth.
+    for (waited_us, named) in [(4900, false), (5000, true), (9000, true)] {
+        let mut one = outcome(1000, 0);
+        cut_off(&mut one.requests, 1, waited_us / 1000);
+        one.cut_off = 1;
+        one.unanswered = Some(Unanswered { waited_us, target: "a.test/slow".into() });
+        let said = report(&study(pages(), vec![one]));
+        assert_eq!(said.contains("one (a.test/slow) had waited"), named, "{waited_us}: {said}");
+    }
+}
+
+#[test]
+fn a_wait_before_the_sending_is_told_where_it_makes_a_difference() {
+    let caveat = "Users waited before their requests were even sent";
+    for (count, due_ms, told) in
+        [(1000, 5, false), (1000, 7, false), (1000, 8, true), (99, 8, false)]
+    {
+        let mut one = outcome(count, 0);
+        one.requests = Timing { sent_us: timing(count, 5).sent_us, ..timing(count, due_ms) };
+        let said = report(&study(pages(), vec![one]));
+        assert_eq!(said.contains(caveat), told, "{count} {due_ms}: {said}");
     }
 }
 
