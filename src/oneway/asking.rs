@@ -8,9 +8,9 @@ use super::reason::Local;
 use super::roster::name_hash;
 use super::seen::Seen;
 use distributor::ask::kernel::{Decided, Repeat as Promised};
-use distributor::ask::{Assigned, Way};
+use distributor::ask::{Assigned, Course};
 use distributor::journal::{Choice, Delivered};
-use distributor::{Backend, Delivery, LEFT_MAX, Live, Passed, Scribe, Shared, say};
+use distributor::{ASIDE_MAX, Backend, Delivery, Live, Passed, Scribe, Shared, say};
 use policy::{Class, Expect, Instant, Request, ServerId, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ struct Answer {
     question: Request,
     decided: Option<Decided>,
     /// For the relay, where it has been assigned already.
-    left: Option<Assigned>,
+    aside: Option<Assigned>,
     /// Whether the head was read: what the log may be told.
     read: bool,
     by_line: bool,
@@ -48,7 +48,7 @@ impl Answer {
     /// Version of the server table that it is for; `None`: nobody was asked.
     fn version(&self) -> Option<u64> {
         let decided = self.decided.as_ref().map(|decided| decided.version);
-        decided.or_else(|| self.left.as_ref().map(Assigned::version))
+        decided.or_else(|| self.aside.as_ref().map(Assigned::version))
     }
 }
 
@@ -74,10 +74,10 @@ impl Asking {
         self.shared.return_untaken(Instant::NEVER);
     }
 
-    /// Takes back what was left for connections that did not come to the relay.
+    /// Takes back what was set aside for connections that did not come to the relay.
     pub(super) fn tidy(&self) {
         let now = self.shared.clock.now();
-        let patience = u64::try_from(LEFT_MAX.as_nanos()).unwrap_or(u64::MAX);
+        let patience = u64::try_from(ASIDE_MAX.as_nanos()).unwrap_or(u64::MAX);
         if let Some(before) = now.0.checked_sub(patience) {
             self.shared.return_untaken(Instant(before));
         }
@@ -88,7 +88,7 @@ impl Asking {
         let (live, mut answer) = self.judge(held);
         if let Verdict::Relay(why) = answer.verdict {
             // Before the worker can accept it.
-            self.shared.leave(held.client, why.name(), answer.left.take());
+            self.shared.set_aside(held.client, why.name(), answer.aside.take());
             self.seen.local(why);
         }
         if self.bridge.fabric().answer(held, answer.verdict).is_err() {
@@ -114,7 +114,7 @@ impl Asking {
                 // After that many reloads in a row nothing of it is to be repeated.
                 return (live, Answer { by_line: answer.by_line && !outdated, ..answer });
             }
-            self.shared.return_left(answer.left);
+            self.shared.put_back(answer.aside);
         }
     }
 
@@ -126,7 +126,7 @@ impl Asking {
             verdict: Verdict::Relay(Local::BadRequest),
             question: nothing,
             decided: None,
-            left: None,
+            aside: None,
             read: false,
             by_line: false,
             epoch,
@@ -161,11 +161,11 @@ impl Asking {
         });
         match way {
             None => Answer { verdict: Verdict::Relay(Local::NoServer), ..known },
-            Some(Way::Relayed(assigned)) => {
+            Some(Course::Relayed(assigned)) => {
                 let why = hindrance.unwrap_or(Local::NoServer);
-                Answer { verdict: Verdict::Relay(why), left: Some(assigned), ..known }
+                Answer { verdict: Verdict::Relay(why), aside: Some(assigned), ..known }
             }
-            Some(Way::OneWay(decided)) => {
+            Some(Course::OneWay(decided)) => {
                 let slot = self.bridge.tables().roster.slot(decided.assignment.server);
                 let verdict = slot.map_or(Verdict::Relay(Local::NoServer), Verdict::Server);
                 let by_line = by_line && slot.is_some();

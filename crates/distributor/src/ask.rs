@@ -12,15 +12,15 @@
 //! at once, and the bounded queue of those that wait for it; and what a kernel that delivers one
 //! way may repeat ([`kernel`]).
 
+mod course;
 mod crowd;
 pub mod kernel;
 mod link;
 pub mod proof;
 mod tape;
-mod way;
 
+pub use course::Course;
 pub use crowd::CrowdLimit;
-pub use way::Way;
 
 use crate::gate::{Gate, TURNED_AWAY, Turn};
 use crate::journal::Choice;
@@ -68,7 +68,7 @@ pub(crate) enum Answer {
 }
 
 /// Work that was assigned, with what the log says of the moment of decision. Must go back through
-/// [`Ask::finish`], or to [`crate::Shared::leave`] for the relay.
+/// [`Ask::finish`], or to [`crate::Shared::set_aside`] for the relay.
 #[must_use = "it counts as load until it is given back"]
 #[derive(Debug)]
 pub struct Assigned {

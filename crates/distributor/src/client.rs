@@ -5,7 +5,7 @@ use crate::counters::Cause;
 use crate::exchange::{After, Exchange};
 use crate::io::Socket;
 use crate::journal::Tally;
-use crate::locals::{LOCAL_UNNOTED, Left};
+use crate::locals::{Aside, LOCAL_UNNOTED};
 use crate::shared::Entrance;
 use crate::told::Stream;
 use crate::watch::Watched;
@@ -41,7 +41,7 @@ pub(crate) struct Client {
     /// Why it is relayed, where its listener hands connections over; else empty.
     pub(crate) local: &'static str,
     /// What was assigned to its first request before it was accepted.
-    pub(crate) left: Option<Left>,
+    pub(crate) aside: Option<Aside>,
     /// Whether it is to be joined with its server's.
     pub(crate) spliced: bool,
     /// Where its stream is, if somebody was told what its requests are for.
@@ -62,10 +62,10 @@ enum Next {
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance, worker: &Worker) {
-    let (local, left) = match entrance.one_way.load(Ordering::Relaxed) {
+    let (local, aside) = match entrance.one_way.load(Ordering::Relaxed) {
         true => {
-            let (why, left) = worker.shared.take_local(peer);
-            (why.unwrap_or(LOCAL_UNNOTED), left)
+            let (why, aside) = worker.shared.take_local(peer);
+            (why.unwrap_or(LOCAL_UNNOTED), aside)
         }
         false => ("", None),
     };
@@ -79,7 +79,7 @@ pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance,
         peer_text: peer.to_string(),
         entrance: entrance.index,
         local,
-        left,
+        aside,
         spliced: entrance.spliced.load(Ordering::Relaxed),
         inbox: Vec::new(),
         watch: worker.watches.watch(),
@@ -106,7 +106,7 @@ pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance,
             }
         };
         client.used = true;
-        client.left = None;
+        client.aside = None;
         match after {
             After::KeepAlive => {}
             After::Close => break,

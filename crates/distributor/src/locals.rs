@@ -1,10 +1,10 @@
-//! Connections on their way to the relay that came by a listener which hands them over: why they are
-//! relayed, and the server where one was chosen for them already. Left by whoever decided that,
+//! Connections on their way to the relay that came by a listener which hands them over: why they
+//! are relayed, and the server where one was chosen for them already. Set aside by whoever decided,
 //! taken by the worker that accepts them.
 //!
 //! The two decide one after the other about the same request, and the policy must be asked once:
-//! what it answered is left here with its ticket. A connection may never come, for its client has
-//! gone, or its holder has kept it: what nobody takes in a moment goes back to the books.
+//! what it answered is set aside here with its ticket. A connection may never come, for its client
+//! has gone, or its holder has kept it: what nobody takes in a moment goes back to the books.
 
 use crate::ask::Assigned;
 use crate::shared::Shared;
@@ -19,7 +19,7 @@ const LOCALS_MAX: usize = 1024;
 
 /// How long what was assigned waits for its connection. Those that come do so at once; a connection
 /// that has to be given up by its holder first may take one of the client's retransmissions.
-pub const LEFT_MAX: Duration = Duration::from_secs(1);
+pub const ASIDE_MAX: Duration = Duration::from_secs(1);
 
 /// The reason of a connection for which none was noted: the kernel saw by itself that its first
 /// segment is no single whole request.
@@ -34,67 +34,67 @@ struct Lists {
     /// Why they are relayed, in the order they came.
     why: VecDeque<(SocketAddr, &'static str)>,
     /// Of these, those that have a server.
-    left: VecDeque<(SocketAddr, Assigned)>,
+    aside: VecDeque<(SocketAddr, Assigned)>,
 }
 
 /// What was assigned to a connection's first request, given back when it is not taken.
-pub(crate) struct Left {
+pub(crate) struct Aside {
     shared: Arc<Shared>,
     assigned: Option<Assigned>,
 }
 
-impl Left {
+impl Aside {
     /// Takes it, if it is for this question.
     pub(crate) fn take(mut self, question: &Request) -> Option<Assigned> {
-        let same = |left: &mut Assigned| {
-            let Request { target, class, .. } = left.ticket.request;
+        let same = |assigned: &mut Assigned| {
+            let Request { target, class, .. } = assigned.ticket.request;
             (target, class) == (question.target, question.class)
         };
         self.assigned.take_if(same)
     }
 }
 
-impl Drop for Left {
+impl Drop for Aside {
     fn drop(&mut self) {
-        self.shared.return_left(self.assigned.take());
+        self.shared.put_back(self.assigned.take());
     }
 }
 
 impl Shared {
-    /// Notes why the connection of `client` is relayed, before it can be accepted, and leaves what
+    /// Notes why the connection of `client` is relayed, before it can be accepted, and keeps what
     /// was assigned to its request, if somebody asked.
-    pub fn leave(&self, client: SocketAddr, why: &'static str, assigned: Option<Assigned>) {
+    pub fn set_aside(&self, client: SocketAddr, why: &'static str, assigned: Option<Assigned>) {
         let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lists.why.len() == LOCALS_MAX {
             lists.why.pop_front();
         }
         lists.why.push_back((client, why));
         // The client has repeated its segment, or it is the next one of the same connection.
-        let old = lists.take_left(client);
+        let old = lists.take_aside(client);
         let mut oldest = None;
         if let Some(assigned) = assigned {
-            if lists.left.len() == LOCALS_MAX {
-                oldest = lists.left.pop_front();
+            if lists.aside.len() == LOCALS_MAX {
+                oldest = lists.aside.pop_front();
             }
-            lists.left.push_back((client, assigned));
+            lists.aside.push_back((client, assigned));
         }
         drop(lists);
-        self.return_left(old.into_iter().chain(oldest.map(|(_, assigned)| assigned)));
+        self.put_back(old.into_iter().chain(oldest.map(|(_, assigned)| assigned)));
     }
 
     /// Gives back what was assigned at `before` or earlier and that nobody has taken. Called now
-    /// and then by whoever leaves it, with [`LEFT_MAX`] of patience.
+    /// and then by whoever sets it aside, with [`ASIDE_MAX`] of patience.
     pub fn return_untaken(&self, before: Instant) {
         let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = |(_, left): &(SocketAddr, Assigned)| left.ticket.request.at > before;
-        let end = lists.left.iter().position(late).unwrap_or(lists.left.len());
-        let old: Vec<_> = lists.left.drain(..end).collect();
+        let late = |(_, aside): &(SocketAddr, Assigned)| aside.ticket.request.at > before;
+        let end = lists.aside.iter().position(late).unwrap_or(lists.aside.len());
+        let old: Vec<_> = lists.aside.drain(..end).collect();
         drop(lists);
-        self.return_left(old.into_iter().map(|(_, assigned)| assigned));
+        self.put_back(old.into_iter().map(|(_, assigned)| assigned));
     }
 
     /// Gives back what was assigned and is not needed.
-    pub fn return_left(&self, unused: impl IntoIterator<Item = Assigned>) {
+    pub fn put_back(&self, unused: impl IntoIterator<Item = Assigned>) {
         for Assigned { ticket, .. } in unused {
             self.ask.put_back(ticket, self.clock.now());
         }
@@ -104,21 +104,21 @@ impl Shared {
     pub(crate) fn take_local(
         self: &Arc<Self>,
         client: SocketAddr,
-    ) -> (Option<&'static str>, Option<Left>) {
+    ) -> (Option<&'static str>, Option<Aside>) {
         let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = lists.why.iter().position(|(other, _)| *other == client);
         let why = at.and_then(|at| lists.why.remove(at)).map(|(_, why)| why);
-        let assigned = lists.take_left(client);
+        let assigned = lists.take_aside(client);
         drop(lists);
-        let left =
-            assigned.map(|assigned| Left { shared: Arc::clone(self), assigned: Some(assigned) });
-        (why, left)
+        let aside =
+            assigned.map(|assigned| Aside { shared: Arc::clone(self), assigned: Some(assigned) });
+        (why, aside)
     }
 }
 
 impl Lists {
-    fn take_left(&mut self, client: SocketAddr) -> Option<Assigned> {
-        let at = self.left.iter().position(|(other, _)| *other == client)?;
-        self.left.remove(at).map(|(_, assigned)| assigned)
+    fn take_aside(&mut self, client: SocketAddr) -> Option<Assigned> {
+        let at = self.aside.iter().position(|(other, _)| *other == client)?;
+        self.aside.remove(at).map(|(_, assigned)| assigned)
     }
 }

@@ -45,8 +45,8 @@ impl<'w> Place<'w> {
                 question.at = worker.shared.clock.now();
             }
             // Of a request that nobody has tried yet.
-            let before = client.left.take().filter(|_| avoid.is_empty());
-            let before = before.and_then(|left| left.take(&question));
+            let before = client.aside.take().filter(|_| avoid.is_empty());
+            let before = before.and_then(|aside| aside.take(&question));
             match worker.shared.ask.admit(before, &question, avoid) {
                 Answer::Go(assigned) => {
                     if let Some(place) = Self::taken(worker, live, assigned, queued) {

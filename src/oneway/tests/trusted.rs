@@ -59,7 +59,7 @@ fn a_server_that_nobody_has_confirmed_is_served_by_the_relay_in_its_turn() {
 }
 
 #[test]
-fn what_was_left_for_the_relay_goes_back_to_the_books_if_it_does_not_come() {
+fn what_was_set_aside_for_the_relay_goes_back_to_the_books_if_it_does_not_come() {
     let site = Site::new(&config(1, "handoff", ""));
     site.report(0, other_key);
     let asking = site.asking();

@@ -7,10 +7,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod aside;
 mod bodies;
 mod framing;
 mod heads;
-mod left;
 mod log;
 mod peer;
 mod queue;

@@ -1,5 +1,5 @@
-//! Who serves a request that could be delivered one way, if the kernel may, and otherwise the relay:
-//! one question to the policy for both.
+//! Who serves a request that could be delivered one way, by the kernel if it can, and otherwise by
+//! the relay: one question to the policy for both.
 
 use super::kernel::Decided;
 use super::{Ask, Assigned, Books, link};
@@ -8,7 +8,7 @@ use policy::{Request, ServerId};
 
 /// Who serves a request that could be delivered one way, and how it gets there.
 #[derive(Debug)]
-pub enum Way {
+pub enum Course {
     /// The kernel hands it over: nothing is begun.
     OneWay(Decided),
     /// The relay takes it, and need not ask again.
@@ -25,15 +25,15 @@ impl Ask {
     /// place to wait.
     pub fn decide(&self, request: &Request, avoid: &[ServerId]) -> Option<Decided> {
         match self.decide_where(request, avoid, |_| true)? {
-            Way::OneWay(decided) => Some(decided),
-            Way::Relayed(_) => unreachable!("every server takes connections over"),
+            Course::OneWay(decided) => Some(decided),
+            Course::Relayed(_) => unreachable!("every server takes connections over"),
         }
     }
 
     /// The same where not every server `takes` connections over. A request whose server does not is
-    /// the relay's: it is begun here, for the relay to go on with what it finds left for it
-    /// ([`crate::Shared::leave`]). Would it ask again, the policy had answered twice, and nothing
-    /// would be known of those on their way to it.
+    /// the relay's: it is begun here, for the relay to go on with what it finds set aside
+    /// ([`crate::Shared::set_aside`]). Were it to ask again, the policy would answer twice, and know
+    /// nothing of what is on its way there.
     ///
     /// `takes` is called with the desk's lock held.
     pub fn decide_where(
@@ -41,13 +41,13 @@ impl Ask {
         request: &Request,
         avoid: &[ServerId],
         takes: impl FnOnce(ServerId) -> bool,
-    ) -> Option<Way> {
+    ) -> Option<Course> {
         let mut books = self.lock();
         books.look(request.at);
         let offer = books.offer(avoid);
         let assignment = books.ask(request, avoid)?;
         if !takes(assignment.server) {
-            return Some(Way::Relayed(books.begun(request, assignment, offer)));
+            return Some(Course::Relayed(books.begun(request, assignment, offer)));
         }
         let version = books.version;
         let Books { desk, link, .. } = &mut *books;
@@ -57,6 +57,6 @@ impl Ask {
         };
         let load_chosen = desk.cluster().load(assignment.server);
         let choice = Choice { load_chosen, ..offer };
-        Some(Way::OneWay(Decided { assignment, choice, version, repeat }))
+        Some(Course::OneWay(Decided { assignment, choice, version, repeat }))
     }
 }

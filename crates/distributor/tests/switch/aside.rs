@@ -4,7 +4,7 @@
 use crate::peer::Peer;
 use crate::server::Server;
 use crate::stage::{Stage, eventually};
-use distributor::ask::{Assigned, Way};
+use distributor::ask::{Assigned, Course};
 use policy::{Class, Load, Request, ServerId, State};
 use rules::{Described, Rules};
 use std::net::TcpStream;
@@ -16,8 +16,8 @@ fn assigned(stage: &Stage, path: &str) -> Assigned {
     let (at, target) = (stage.shared.clock.now(), verdict.target);
     let question = Request { at, target, class: Class::STATIC, holder: None };
     match stage.shared.ask.decide_where(&question, &[], |_| false).unwrap() {
-        Way::Relayed(assigned) => assigned,
-        Way::OneWay(_) => panic!("no server takes connections over"),
+        Course::Relayed(assigned) => assigned,
+        Course::OneWay(_) => panic!("no server takes connections over"),
     }
 }
 
@@ -32,17 +32,17 @@ fn stage() -> Stage {
 /// A connection whose first request, for `path`, was decided before it is accepted. The kernel of
 /// a front-end makes the socket together with the request; here the switch accepts a connection
 /// when its first bytes come (`Listen::defer_accept`).
-fn leave(stage: &Stage, path: &str) -> Peer {
+fn decided_before(stage: &Stage, path: &str) -> Peer {
     let stream = TcpStream::connect(stage.address).unwrap();
     let client = stream.local_addr().unwrap();
-    stage.shared.leave(client, "unconfirmed", Some(assigned(stage, path)));
+    stage.shared.set_aside(client, "unconfirmed", Some(assigned(stage, path)));
     Peer::over(stream)
 }
 
 #[test]
 fn of_many_at_once_each_is_served_by_whom_it_was_assigned_to() {
     let stage = stage();
-    let mut waiting: Vec<Peer> = (0..9).map(|_| leave(&stage, "/")).collect();
+    let mut waiting: Vec<Peer> = (0..9).map(|_| decided_before(&stage, "/")).collect();
     assert_eq!(stage.load(), Load::of(9), "what is on its way is on the books");
     // The last one first: the order of arrival decides nothing any more.
     for (turn, peer) in waiting.iter_mut().enumerate().rev() {
@@ -56,16 +56,16 @@ fn of_many_at_once_each_is_served_by_whom_it_was_assigned_to() {
 #[test]
 fn what_is_not_for_the_request_that_came_goes_back() {
     let stage = stage();
-    let mut other = leave(&stage, "/a");
+    let mut other = decided_before(&stage, "/a");
     assert_eq!(other.get("/b").text(), "1", "asked for: the turn was another target's");
     stage.settle();
-    let gone = leave(&stage, "/");
+    let gone = decided_before(&stage, "/");
     assert_eq!(stage.load(), Load::ONE);
     drop(gone);
-    // Nobody comes: it is the front-end that looks for what was left behind.
+    // Nobody comes: it is the front-end that looks for what was set aside.
     stage.shared.return_untaken(stage.shared.clock.now());
     stage.settle();
-    let mut broken = leave(&stage, "/");
+    let mut broken = decided_before(&stage, "/");
     broken.send("no request\r\n\r\n");
     eventually("it was refused", || stage.load() == Load::ZERO);
 }
@@ -73,7 +73,7 @@ fn what_is_not_for_the_request_that_came_goes_back() {
 #[test]
 fn a_server_that_went_down_meanwhile_does_not_get_it() {
     let stage = stage();
-    let mut peer = leave(&stage, "/");
+    let mut peer = decided_before(&stage, "/");
     stage.shared.ask.change(|edit| edit.set_state(ServerId(0), State::Down));
     assert_ne!(peer.get("/").text(), "0");
     stage.settle();
@@ -82,9 +82,9 @@ fn a_server_that_went_down_meanwhile_does_not_get_it() {
 #[test]
 fn a_connection_has_one_thing_left_for_it() {
     let stage = stage();
-    let mut peer = leave(&stage, "/");
+    let mut peer = decided_before(&stage, "/");
     let client = peer.stream().local_addr().unwrap();
-    stage.shared.leave(client, "unconfirmed", Some(assigned(&stage, "/")));
+    stage.shared.set_aside(client, "unconfirmed", Some(assigned(&stage, "/")));
     assert_eq!(stage.load(), Load::ONE, "its segment came again");
     assert_eq!(peer.get("/").text(), "1");
     stage.settle();
