@@ -42,8 +42,7 @@ static __noinline int send_back(struct __sk_buff *skb, struct letter *letter, __
 	__u32 ip = letter->v6 ? 8 : 12;	/* where the addresses are in the header */
 	__u32 swap;
 
-	letter->envelope.kind = kind;
-	envelope_seal(&letter->inner.key, &letter->envelope);
+	letter_becomes(letter, kind);
 	if (bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
 		return TC_ACT_SHOT;
 	struct ethhdr back = eth;

@@ -99,16 +99,16 @@ static __always_inline int envelop(struct __sk_buff *skb, const struct server *s
 	return write_outer(skb, server, p, e, inner, p->v6);
 }
 
-/* Sends a letter on to `server` as it is but for the envelope's content. -1 if the new address has
- * another form than the one the letter came by. */
+/* Sends a letter on to `server` as it is but for its kind. -1 if the new address has another form than
+ * the one the letter came by. */
 static __noinline int address_anew(struct __sk_buff *skb, const struct server *server,
-				   const struct letter *letter, const struct envelope *e)
+				   const struct letter *letter)
 {
 	__u32 outer = outer_bytes(server);
 
 	if (letter->v6 == is_v4(server->address))
 		return -1;
-	return write_outer(skb, server, &letter->inner, e, skb->len - ETH_HLEN - outer,
+	return write_outer(skb, server, &letter->inner, &letter->envelope, skb->len - ETH_HLEN - outer,
 			   letter->v6);
 }
 

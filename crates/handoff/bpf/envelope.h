@@ -17,35 +17,40 @@
 #define BPF_F_ADJ_ROOM_DECAP_L3_IPV6 (1ull << 8)
 #endif
 
-static __always_inline __u64 envelope_mac(const struct flow_key *key, const struct envelope *e)
+/* The seal's first part: which segment of which connection. */
+static __always_inline void seal_begin(struct sip *s, const struct flow_key *key,
+				       const struct envelope *e)
 {
-	struct sip s;
-
-	sip_begin(&s, site.key[0], site.key[1]);
-	sip_flow(&s, key, e->seq);
-	sip_word(&s, (__u64)e->connection << 32 | (__u64)e->mss << 16 | e->wscale << 8 | e->flags);
-	sip_word(&s, (__u64)e->server << 16 | e->version << 8 | e->kind);
-	return sip_end(&s);
+	sip_begin(s, site.key[0], site.key[1]);
+	sip_flow(s, key, e->seq);
+	sip_word(s, (__u64)e->connection << 32 | (__u64)e->mss << 16 | e->wscale << 8 | e->flags);
 }
 
-static __always_inline void envelope_seal(const struct flow_key *key, struct envelope *e)
+/* Its last part, which a letter that is sent on has anew: what is to be done with it. */
+static __always_inline __u64 seal_end(struct sip *s, const struct envelope *e)
 {
-	__u64 mac = envelope_mac(key, e);
+	sip_word(s, (__u64)e->server << 16 | e->version << 8 | e->kind);
+	return sip_end(s);
+}
 
+static __always_inline void put_seal(struct envelope *e, __u64 mac)
+{
 	e->mac_high = mac >> 32;
 	e->mac_low = (__u32)mac;
 }
 
-static __always_inline int envelope_sealed(const struct flow_key *key, const struct envelope *e)
+static __always_inline void envelope_seal(const struct flow_key *key, struct envelope *e)
 {
-	__u64 mac = envelope_mac(key, e);
+	struct sip s;
 
-	return e->mac_high == (__u32)(mac >> 32) && e->mac_low == (__u32)mac;
+	seal_begin(&s, key, e);
+	put_seal(e, seal_end(&s, e));
 }
 
 /* An envelope that came in. */
 struct letter {
 	struct envelope envelope;
+	struct sip begun;	/* its seal as far as it is the same for all kinds */
 	struct packet inner;
 	__u32 at;		/* offset of the envelope in the frame */
 	__u8 v6;		/* of the outer header */
@@ -91,7 +96,19 @@ static __always_inline enum opened open_letter(struct __sk_buff *skb,
 	if (is_icmp(&letter->inner) ? parse_too_large(skb, &letter->inner) :
 	    letter->inner.protocol != IPPROTO_TCP || parse_tcp(skb, &letter->inner, bytes))
 		return OPENED_MALFORMED;
-	return envelope_sealed(&letter->inner.key, e) ? OPENED : OPENED_FORGED;
+	seal_begin(&letter->begun, &letter->inner.key, e);
+	struct sip s = letter->begun;
+	__u64 mac = seal_end(&s, e);
+	return e->mac_high == (__u32)(mac >> 32) && e->mac_low == (__u32)mac ? OPENED : OPENED_FORGED;
+}
+
+/* Makes a letter that was opened one of another kind. */
+static __always_inline void letter_becomes(struct letter *letter, __u8 kind)
+{
+	struct sip s = letter->begun;
+
+	letter->envelope.kind = kind;
+	put_seal(&letter->envelope, seal_end(&s, &letter->envelope));
 }
 
 /* Takes the envelope off; the packet in it then begins at ETH_HLEN and `letter` says so. */

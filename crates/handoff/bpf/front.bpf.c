@@ -13,14 +13,12 @@ char _license[] SEC("license") = "GPL";
 static __always_inline int released(struct __sk_buff *skb, struct passage *t, struct letter *letter)
 {
 	struct flow *flow = bpf_map_lookup_elem(&flows, &letter->inner.key);
-	struct envelope e = {};
 	struct server *server;
 	__u32 slot;
 
 	if (!flow || flow->decided_seq != letter->inner.seq || flow->decided == ASK ||
 	    flow->connection != bpf_ntohl(letter->envelope.connection))
 		return drop(COUNT_UNKNOWN_RELEASE);
-	t->p = letter->inner;
 	slot = flow->decided;
 	if (slot == RELAY) {
 		if (take_out(skb, letter))
@@ -31,14 +29,14 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 	}
 	__u32 before = flow->holder;
 	/* Once, should this have been said twice at the same time. */
-	if (flow->mark_seq != t->p.seq && before != slot &&
+	if (flow->mark_seq != letter->inner.seq && before != slot &&
 	    __sync_val_compare_and_swap(&flow->holder, before, slot) == before) {
 		/* Not open if it was closed meanwhile: nobody would close it again. */
 		int open = __sync_val_compare_and_swap(&flow->counted, before, slot) == before;
 		if (open)
 			book_close(before);
 		book_open(slot, open);
-		*(volatile __u32 *)&flow->mark_seq = t->p.seq;
+		*(volatile __u32 *)&flow->mark_seq = letter->inner.seq;
 		flow->moves++;
 		count(COUNT_MOVED);
 	}
@@ -52,8 +50,8 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 		t->p = letter->inner;
 		return reset_client(skb, t, flow);
 	}
-	fill_envelope(&e, flow, &t->p, KIND_HANDOFF, 0);
-	if (address_anew(skb, server, letter, &e))
+	letter_becomes(letter, KIND_HANDOFF);
+	if (address_anew(skb, server, letter))
 		/* The client sends it again, and then it goes there from the beginning. */
 		return drop(COUNT_MALFORMED);
 	return bpf_redirect_neigh(server->ifindex, NULL, 0, 0);
