@@ -27,6 +27,9 @@ use std::error::Error;
 use std::process::{Command, Stdio};
 use turn::Figures;
 
+/// From this share of the CPUs' time on, what others took is more than noise.
+const FOREIGN_MAX: f64 = 0.05;
+
 /// The turns of one pair: the client's, and wrk's.
 struct Pair {
     ours: Figures,
@@ -150,6 +153,9 @@ fn report(pairs: &[Pair], spent: &Spent) {
         spent.stolen * 100.0,
         spent.others * 100.0
     );
+    if spent.stolen + spent.others > FOREIGN_MAX {
+        println!("others use this machine: rates and latencies say little, CPU time still does");
+    }
     let (busy, _) = middles(pairs, |figures| figures.busy);
     let (server_busy, _) = middles(pairs, |figures| figures.server_busy);
     println!("client busy {:.0} %, server {:.0} %", busy * 100.0, server_busy * 100.0);
