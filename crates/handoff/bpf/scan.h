@@ -253,6 +253,9 @@ static __always_inline void hash_block(struct hashing *h, const struct scan *s, 
 	struct sip sip = h->sip;
 	__u32 to = h->to;
 
+	/* As a loop: in a life of a connection this is read but a few times, and what is longer comes later
+	 * from memory. */
+#pragma clang loop unroll(disable)
 	for (int i = 0; i < BLOCK / 8; i++) {
 		__u32 left = to - at - i * 8;
 		__u64 word;
@@ -297,13 +300,16 @@ static __always_inline void memo_key_of(const struct scan *s, struct memo_key *k
 	sip_begin(&h.sip, site.cookie_key[0], site.cookie_key[1]);
 	hash_span(&h, s, 0, first);
 	__u32 from = s->host, to = s->host_end;
-	for (int i = 0; i < 4; i++)
-		if (from < to && blank(s->bytes[from & SCAN_MASK]))
-			from++;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4 && from < to; i++) {
+		if (!blank(s->bytes[from & SCAN_MASK]))
+			break;
+		from++;
+	}
+	for (int i = 0; i < 4 && from < to; i++) {
 		__u8 last = s->bytes[(to - 1) & SCAN_MASK];
-		if (from < to && (blank(last) || last == '\r'))
-			to--;
+		if (!blank(last) && last != '\r')
+			break;
+		to--;
 	}
 	h.lower = 1;
 	hash_span(&h, s, from, to);
