@@ -4,7 +4,7 @@
 use crate::Fixture;
 use crate::segment::{ACK, FIN, Letter, PLAIN, PSH, QUERY, RST, Segment, TAGGED, usual_stamps};
 use crate::stage::{Client, DROPPED, FORWARD, MULTI, NAMES, REDIRECTED, SINGLE, Stage, get};
-use handoff::{Repeat, State};
+use handoff::{Delivery, Repeat, State};
 
 pub const FIXTURES: &[Fixture] = &[
     ("an ACK goes to the holder as it is", ack),
@@ -12,6 +12,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("the next request for another server is a question to the holder", other),
     ("a forwarded connection's request for another server is tagged with its name", tagged),
     ("a connection that stays is not looked at any more", stays),
+    ("a connection stays while its listener is given up, whatever it did before", given_up),
     ("a body, or half a head, goes to the holder", not_a_request),
     ("two requests in one segment stay with the holder", pipelined),
     ("a request before the reply to the last one stays with the holder", too_early),
@@ -93,6 +94,27 @@ fn stays(t: &Stage<'_>) {
     t.knows("/other", 1);
     let next = client.says(get("/other"));
     t.sees(&next).is(REDIRECTED, "forwarded", &t.forwarded(&next, &first, 0));
+}
+
+fn given_up(t: &Stage<'_>) {
+    let (mut client, first) = after_reply(t, MULTI);
+    let listen = |delivery| t.front.listen(t.vip(MULTI), delivery).unwrap();
+    // Its listener was there when it last asked.
+    let same = client.says(get("/first"));
+    t.sees(&same).is(REDIRECTED, "repeated forwarded", &t.forwarded(&same, &first, 0));
+    client.past(&same);
+    client.heard(100);
+    t.knows("/other", 1);
+    let next = client.says(get("/other"));
+    for gone in [Some(Delivery::Relay), None] {
+        listen(gone);
+        t.sees(&next).is(REDIRECTED, "forwarded", &t.forwarded(&next, &first, 0));
+    }
+    listen(Some(Delivery::Multi));
+    client.past(&next);
+    client.heard(100);
+    let next = client.says(get("/other"));
+    t.sees(&next).is(REDIRECTED, "repeated queried", &query(t, &next, &first).frame());
 }
 
 fn not_a_request(t: &Stage<'_>) {
