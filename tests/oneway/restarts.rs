@@ -208,6 +208,7 @@ fn a_switch_that_only_relays_after_the_death_of_one_that_did_not_gives_its_liste
         site.setup.delivery = "handoff";
         site.write(1..=2);
         site.reload();
+        site.stands(&["confirmed"; 2]);
         let mut after = site.client();
         after.fetch(&files[1]);
         relayed.fetch(&files[2]);
@@ -234,6 +235,8 @@ fn a_switch_that_only_relayed_begins_to_hand_over_at_a_reload() {
         site.setup.delivery = "handoff";
         site.write(1..=2);
         site.reload();
+        // Agents are asked only then; before they have answered, connections are relayed.
+        site.stands(&["confirmed"; 2]);
         let mut handed = site.client();
         handed.fetch(&files[1]);
         relayed.fetch(&files[2]);
