@@ -49,6 +49,9 @@ struct Args {
     /// Another build of Baton.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_baton"))]
     baton: PathBuf,
+    /// Segments that front-end and servers begin with; only runs with the default are recorded.
+    #[arg(long, default_value_t = testbed::INITIAL_WINDOW)]
+    initial_window: u16,
     /// Set by `cargo bench`; without it nothing is measured (`cargo test --benches`).
     #[arg(long, hide = true)]
     bench: bool,
@@ -94,7 +97,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.role {
         Some(Role::Client(order)) => client::run(&order),
-        None if args.bench => run(&args.baton),
+        None if args.bench => run(&args.baton, args.initial_window),
         None => {
             println!("bench-oneway: nothing measured; cargo bench --bench oneway does it");
             Ok(())
@@ -109,7 +112,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(baton: &Path) -> Result<()> {
+fn run(baton: &Path, initial_window: u16) -> Result<()> {
     let pace = Pace::chosen();
     for program in ["haproxy", "bpftool", "tc"] {
         ensure!(said(program, &["-V"]).is_some(), "{program} is needed: `make bench-oneway`");
@@ -117,9 +120,9 @@ fn run(baton: &Path) -> Result<()> {
     child::watch_signals()?;
     let machine = Machine::look();
     let load_average = load_average();
-    let settings = settings(baton, &machine, &pace, load_average);
+    let site = Site::up(baton.to_owned(), initial_window)?;
+    let settings = settings(&site, &machine, &pace, load_average);
     print!("{settings}");
-    let site = Site::up(baton.to_owned())?;
     let results = measured(&site, &pace)?;
     println!("\n{}", results.tables());
     let wrk = with_wrk(&site, &LOADS[0], if pace.full { 2 } else { 1 })?;
@@ -132,33 +135,33 @@ fn run(baton: &Path) -> Result<()> {
     let crossover = crossover::measure(&site, &sized, pace.pairs, pace.sizing)?;
     println!("\n{}", crossover.figure.csv("kilobytes"));
     println!("{}\n{}\n", page::ratios(&crossover), page::crossing(&crossover));
-    if pace.full {
+    if pace.full && initial_window == testbed::INITIAL_WINDOW {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let kept = root.join("bench/results-oneway.jsonl");
         results.keep(&kept, &machine, pace.time.as_millis(), load_average)?;
         page::write(root, &machine, &settings, &client, &results, &crossover)?;
         println!("appended to bench/results-oneway.jsonl; wrote docs/RESULTS-LIVE.md");
     } else {
-        println!("not recorded: only whole runs are");
+        println!("not recorded: only whole runs with the usual window are");
     }
     println!("{}", results.last());
     Ok(())
 }
 
 /// Who takes part, with which settings.
-fn settings(baton: &Path, machine: &Machine, pace: &Pace, load_average: f64) -> String {
+fn settings(site: &Site, machine: &Machine, pace: &Pace, load_average: f64) -> String {
     let others = match load_average > LOAD_QUIET {
         true => "others use this machine, and their CPU time is counted too",
         false => "nobody else used this machine",
     };
-    let baton = baton.display().to_string();
+    let baton = site.baton().display().to_string();
     let version = |name: &str, args: &[&str]| said(name, args).unwrap_or_default();
     let (threads, connections) = (client::THREADS, client::CONNECTIONS);
     let haproxy = |load: usize| site::settings(&LOADS[load]).label;
     format!(
         "{}, Linux {}, {}\n\
          bed: client, front-end and 2 servers as namespaces on one bridge, MTU 1500, reno on all, \
-         nobody bound to a CPU\n\
+         initial window of {} segments on front-end and servers, nobody bound to a CPU\n\
          client: {threads} threads of {connections} connections\n\
          servers: {}, one worker each, sendfile, no log\n\
          baton: {}, one worker, policy target-hash, no log\n\
@@ -168,6 +171,7 @@ fn settings(baton: &Path, machine: &Machine, pace: &Pace, load_average: f64) -> 
         machine.cpu,
         machine.kernel,
         machine.date,
+        site.bed().plan().initial_window,
         version("nginx", &["-v"]),
         version(&baton, &["--version"]),
         version("haproxy", &["-v"]),

@@ -122,6 +122,7 @@ impl Results {
                 "machine": cpu,
                 "kernel": kernel,
                 "congestion": "reno",
+                "initial_window": testbed::INITIAL_WINDOW,
                 "load_average": load_average,
                 "load": cell.load.name,
                 "body_bytes": cell.load.bytes,

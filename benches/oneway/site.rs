@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,10 +57,10 @@ pub struct Stand<'a> {
 
 impl Site {
     /// Brings the bed up and learns which server has which URL.
-    pub fn up(baton: PathBuf) -> Result<Self> {
+    pub fn up(baton: PathBuf, initial_window: u16) -> Result<Self> {
         let sized = |load: &Load| File::new(load.path, load.bytes as u64);
         let files = LOADS.iter().chain(&SIZES).map(sized).collect();
-        let plan = Plan { files, ..Plan::new(2) };
+        let plan = Plan { files, initial_window, ..Plan::new(2) };
         let bed = TestBed::up(&plan)?;
         // One request a connection takes a port for each.
         bed.set(Host::Client, "ipv4/ip_local_port_range", "1024 65535")?;
@@ -78,6 +78,11 @@ impl Site {
     /// The bed itself.
     pub fn bed(&self) -> &TestBed {
         &self.bed
+    }
+
+    /// The build of Baton that is measured.
+    pub fn baton(&self) -> &Path {
+        &self.baton
     }
 
     /// Starts a program on a machine of the bed.
