@@ -32,8 +32,8 @@ impl Ask {
 
     /// The same where not every server `takes` connections over. A request whose server does not is
     /// the relay's: it is begun here, for the relay to go on with what it finds set aside
-    /// ([`crate::Shared::set_aside`]). Were it to ask again, the policy would answer twice, and know
-    /// nothing of what is on its way there.
+    /// ([`crate::Shared::set_aside`]). Were it to ask again, the policy would answer twice, and
+    /// know nothing of what is on its way there.
     ///
     /// `takes` is called with the desk's lock held.
     pub fn decide_where(
