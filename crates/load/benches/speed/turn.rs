@@ -36,8 +36,19 @@ pub fn by_us(served: &Served<'_>, load: Load) -> Result<Figures, Box<dyn Error>>
     let (began, own_us, served_us) = (Instant::now(), process_us(), served.cpu_us()?);
     let outcome = run(&scenario, |_| {}, &AtomicBool::new(false))?;
     let (took_us, own_us) = (began.elapsed().as_secs_f64() * 1e6, process_us() - own_us);
-    if outcome.failures() > 0 || outcome.answered() == 0 {
+    if outcome.failures() > 0 {
         return Err(format!("requests failed: {:?}", outcome.examples).into());
+    }
+    if outcome.answered() == 0 {
+        return Err(format!(
+            "nothing was answered in {:?}: {} connections were open, {} requests under way, and \
+             the client had its CPU for {own_us:.0} us, the server for {:.0} us",
+            outcome.took,
+            outcome.connections,
+            outcome.cut_off,
+            served.cpu_us()? - served_us
+        )
+        .into());
     }
     let requests = outcome.answered() as f64;
     // As wrk does it, see the head of `main.rs`.
