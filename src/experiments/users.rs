@@ -62,7 +62,8 @@ pub struct Servers {
     pub scale: f64,
 }
 
-/// Files and programs of a site whose targets are equally wanted, as scenarios have them in `[site]`.
+/// Files and programs of a site whose targets are equally wanted, as scenarios have them in
+/// `[site]`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
@@ -214,7 +215,8 @@ impl Visited {
         }
     }
 
-    /// Lets users come and measures; what is found is written into a copy of `row`, whose repeat is the seed.
+    /// Lets users come and measures; what is found is written into a copy of `row`, whose repeat is
+    /// the seed.
     ///
     /// # Errors
     /// When servers or front-end cannot be started, or requests fail.

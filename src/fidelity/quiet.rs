@@ -35,7 +35,8 @@ pub(super) struct Pairs<T> {
 }
 
 /// Plays run after run, by number from 0, until `compare` is sure of all it makes of them; `None`
-/// when we were asked to stop. Which runs count is said by what others did, never by what was found.
+/// when we were asked to stop. Which runs count is said by what others did, never by what was
+/// found.
 pub(super) fn until_sure<T>(
     runs: Runs,
     mut play: impl FnMut(usize) -> Result<Option<Run<T>>>,

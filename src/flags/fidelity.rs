@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  baton fidelity                         # everything, with as many live runs as it takes: some minutes
+  baton fidelity                         # everything, as many live runs as it takes: minutes
   baton fidelity --quick                 # a look, in a minute
   baton fidelity --only trace --json
 
