@@ -1,8 +1,8 @@
 //! The client beside wrk: what a request costs each of them, and what each of them measures.
 //!
 //! `cargo bench -p load --bench speed [-- PAIRS [SECONDS [CONNECTIONS]]]`. A server answers 1.5 KB
-//! from one CPU; client and wrk take short turns on another, closed loop, with the same connections,
-//! one first in even pairs and the other in odd ones. Ratios are taken within a pair, so that what
+//! from one CPU; client and wrk take short turns on another, closed loop, same connections, one
+//! of them first in even pairs and the other in odd ones. Ratios are taken within a pair, so that what
 //! the machine did meanwhile is in both, and the middle of the pairs counts, with the sign test's
 //! interval. The server is the one that needs the least CPU time of those that are installed.
 //!
@@ -118,8 +118,8 @@ fn pair(server: &Served<'_>, load: Load, wrk_first: bool) -> Result<Pair, Box<dy
     };
     for (name, figures) in [("baton", &ours), ("wrk", &theirs)] {
         println!(
-            "{name:<5} {:>7.0} requests/s, {:.2} us of CPU each, busy {:>3.0} % (server {:>3.0} %), \
-             p50 {:.0} us, p99 {:.0} us",
+            "{name:<5} {:>7.0} requests/s, {:.2} us of CPU each, busy {:>3.0} % (server \
+             {:>3.0} %), p50 {:.0} us, p99 {:.0} us",
             figures.requests_s,
             figures.cpu_us,
             figures.busy * 100.0,
@@ -148,8 +148,8 @@ fn ratio(pairs: &[Pair], of: fn(&Figures) -> f64) -> Paired {
 
 fn report(pairs: &[Pair], spent: &Spent) {
     println!(
-        "of the two CPUs' time {:.1} % was stolen by the hypervisor, {:.1} % went to other programs \
-         and interrupts",
+        "of the two CPUs' time {:.1} % was stolen by the hypervisor, {:.1} % went to other \
+         programs and interrupts",
         spent.stolen * 100.0,
         spent.others * 100.0
     );
@@ -166,7 +166,8 @@ fn report(pairs: &[Pair], spent: &Spent) {
     let (usual, wrk_usual) = middles(pairs, rate);
     println!(
         "requests/s: highest {highest:.0} (wrk {wrk_highest:.0}), median {usual:.0} (wrk \
-         {wrk_usual:.0}); at {cpu_us:.2} us of CPU (wrk {wrk_us:.2}) one CPU of client carries {:.0}",
+         {wrk_usual:.0}); at {cpu_us:.2} us of CPU (wrk {wrk_us:.2}) one CPU of client carries \
+         {:.0}",
         1e6 / cpu_us
     );
     let ratios: [(&str, Paired); 4] = [
