@@ -17,9 +17,10 @@ use std::time::Duration;
 /// Connections on their way to a worker at most; of those beyond, the oldest are forgotten.
 const LOCALS_MAX: usize = 1024;
 
-/// How long what was assigned waits for its connection. Those that come do so at once; a connection
-/// that has to be given up by its holder first may take one of the client's retransmissions.
-pub const ASIDE_MAX: Duration = Duration::from_secs(1);
+/// How long what was assigned waits for its connection. Those that come do so at once; one that has
+/// to be given up by its holder first may take some of the client's retransmissions, after 0.2, 0.4
+/// and 0.8 s. Longer, and what is never taken counts as load for too long.
+pub const ASIDE_MAX: Duration = Duration::from_secs(3);
 
 /// The reason of a connection for which none was noted: the kernel saw by itself that its first
 /// segment is no single whole request.
