@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p load --bench speed [-- PAIRS [SECONDS [CONNECTIONS]]]`. A server answers 1.5 KB
 //! from one CPU; client and wrk take short turns on another, closed loop, same connections, one
-//! of them first in even pairs and the other in odd ones. Ratios are taken within a pair, so that what
+//! of them first in even pairs, the other in odd ones. Ratios are taken within a pair, so that what
 //! the machine did meanwhile is in both, and the middle of the pairs counts, with the sign test's
 //! interval. The server is the one that needs the least CPU time of those that are installed.
 //!
