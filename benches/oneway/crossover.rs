@@ -106,6 +106,8 @@ pub enum Verdict {
     Missing,
     /// This one wherever they can be told apart; at these sizes they cannot.
     Always(Mode, Vec<f64>),
+    /// This one from a size on, and at the smaller ones they cannot be told apart.
+    From(Mode, f64, Vec<f64>),
     /// This one above, the other below: by the middles the crossing is at `at` KB, and it is surely
     /// between `low`, up to which the other costs less, and `high`.
     Above { mode: Mode, at: f64, low: f64, high: f64 },
@@ -130,7 +132,12 @@ pub fn verdict(ratios: &[Ratio]) -> Verdict {
     match changes[..] {
         [] => {
             let unsure = ratios.iter().filter(|ratio| !is_sure(ratio));
-            Verdict::Always(mode, unsure.map(|ratio| ratio.kilobytes).collect())
+            let unsure: Vec<f64> = unsure.map(|ratio| ratio.kilobytes).collect();
+            let from = sure[0].0;
+            match unsure.iter().all(|size| *size < from) && !unsure.is_empty() {
+                true => Verdict::From(mode, from, unsure),
+                false => Verdict::Always(mode, unsure),
+            }
         }
         [&[(low, _), (high, _)]] => {
             Verdict::Above { mode, at: crossing(ratios, low, high), low, high }

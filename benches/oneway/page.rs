@@ -46,6 +46,14 @@ pub fn crossing(crossover: &Crossover) -> String {
                 sizes.join(", ")
             )
         }
+        Verdict::From(mode, from, unsure) => {
+            let sizes: Vec<String> = unsure.iter().map(f64::to_string).collect();
+            format!(
+                "From {from} KB on {} costs less; below, at {} KB, the two cannot be told apart",
+                way(mode),
+                sizes.join(", ")
+            )
+        }
         Verdict::Above { mode, at, low, high } => format!(
             "From about {at:.1} KB on (surely between {low} and {high} KB) {} costs less, below \
              the other way",
