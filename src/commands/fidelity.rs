@@ -24,7 +24,7 @@ struct Effort {
 }
 
 const FULL: Effort = Effort {
-    runs: Runs { least: 3, most: 16, thrown: 8 },
+    runs: Runs { least: 3, most: 16, thrown: 16 },
     requests: 8_000,
     policies: &["wrr", "lard", "lard-r", "bounded-hash", "cap"],
     span: Span { warm_up: Duration::from_secs(15), measured: Duration::from_secs(30) },

@@ -1,7 +1,7 @@
 //! Where experiments run: the client's reactor, the wish to stop, and what goes on as progress.
 
 use super::Row;
-use super::gauge::now_ns;
+use super::gauge::{Reading, now_ns};
 use crate::exit::say;
 use anyhow::{Context, Result, bail};
 use std::future::Future;
@@ -47,9 +47,12 @@ impl Job {
 /// What starting and stopping servers and switch takes, in seconds. Measured, about.
 const AROUND_S: f64 = 0.4;
 
-/// Points during which somebody else worked are measured again for as long as that takes no more
-/// than this part of the plan.
-const AGAIN: f64 = 0.1;
+/// Waiting for others to be still, and measuring points again during which they were not, takes no
+/// more than this part of the plan.
+const SPARE: f64 = 0.2;
+
+/// From this share of a core on, others are not still.
+const STILL_MAX: f64 = 0.05;
 
 impl Lab {
     /// A lab that stops when Ctrl-C or SIGTERM says so.
@@ -121,7 +124,7 @@ impl Lab {
     pub fn run(&self, name: &str, jobs: Vec<Job>) -> Result<Option<(Vec<Row>, Vec<String>)>> {
         let (began_ns, count) = (now_ns(), jobs.len());
         let mut left: Duration = jobs.iter().map(|job| job.about).sum();
-        let mut spare = left.mul_f64(AGAIN);
+        let mut spare = left.mul_f64(SPARE);
         let (mut rows, mut failed) = (Vec::new(), Vec::new());
         for (number, job) in jobs.into_iter().enumerate() {
             let spent_s = now_ns().saturating_sub(began_ns) as f64 / 1e9;
@@ -153,10 +156,33 @@ impl Lab {
         }
     }
 
+    /// Waits for a second in which others used next to nothing: other programs, or other machines on
+    /// the same processors. Not longer than `most`, from which it takes the time.
+    ///
+    /// # Errors
+    /// When the kernel does not say who used the processors.
+    pub fn settle(&self, most: &mut Duration) -> Result<()> {
+        const SECOND: Duration = Duration::from_secs(1);
+        while *most >= SECOND && !self.is_stopped() {
+            let before = Reading::now(&[])?;
+            std::thread::sleep(SECOND);
+            if Reading::now(&[])?.since(&before).others <= STILL_MAX {
+                break;
+            }
+            *most -= SECOND;
+        }
+        Ok(())
+    }
+
     /// Measures a point, and once more if somebody else worked meanwhile and `spare` time is left:
     /// other programs, or other machines on the same processors. What was found plays no part in
     /// that.
     fn quietly(&self, job: &Job, spare: &mut Duration) -> Result<Vec<Row>> {
+        // A wait as long as the point costs as much as measuring it again.
+        let mut wait = job.about.min(*spare);
+        *spare -= wait;
+        self.settle(&mut wait)?;
+        *spare += wait;
         let found = (job.work)(self)?;
         let disturbed = |rows: &[Row]| rows.iter().any(Row::is_disturbed);
         if !disturbed(&found) || *spare < job.about || self.is_stopped() {
@@ -198,7 +224,8 @@ mod tests {
             let rows = lab.quietly(&job, &mut spare).expect("measured");
             (count.get(), rows[0].repeat)
         };
-        let enough = Duration::from_secs(1);
+        // Not enough to wait, for others work here; a point is planned with 0.4 s.
+        let enough = Duration::from_millis(900);
         assert_eq!(measured(0, enough), (1, 1));
         assert_eq!(measured(1, enough), (2, 2), "the one without disturbance counts");
         assert_eq!(measured(9, enough), (2, 1), "once, and the first one stays");

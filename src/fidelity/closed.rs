@@ -2,7 +2,7 @@
 //! a second the cluster answers, and how many of them from its caches.
 
 use super::bed::Bed;
-use super::quiet::{Pairs, Run, Runs, until_sure};
+use super::quiet::{Pairs, Run, Runs, settled, until_sure};
 use super::verdict::{AROUND, Comparison, Kind, mean};
 use crate::demo;
 use crate::experiments::{Lab, Reading};
@@ -137,7 +137,11 @@ impl Closed {
                 compare(Kind::Throughput, |found| found.requests_s),
             ]
         };
-        until_sure(runs, |_| self.play(policy, self.scale, lab), |_| simulated, compared)
+        let play = |_| {
+            settled(runs, lab)?;
+            self.play(policy, self.scale, lab)
+        };
+        until_sure(runs, play, |_| simulated, compared)
     }
 
     /// One live run. A scale of 0 is servers that take no time; rates are in real time then.

@@ -3,7 +3,7 @@
 //! caches have.
 
 use super::bed::Bed;
-use super::quiet::{Pairs, Run, Runs, until_sure};
+use super::quiet::{Pairs, Run, Runs, settled, until_sure};
 use super::verdict::{AROUND, Comparison, Kind, mean};
 use crate::experiments::{Lab, Reading};
 use anyhow::{Result, ensure};
@@ -122,6 +122,7 @@ impl Pages {
     ) -> Result<Option<Vec<Comparison>>> {
         let seed = |run: usize| self.seed + run as u64;
         let play = |run| {
+            settled(runs, lab)?;
             let asked = self.ask(policy, users_s, (self.scale, seed(run)), lab)?;
             Ok(asked.map(|(outcome, others)| Run { found: self.found(&outcome), others }))
         };

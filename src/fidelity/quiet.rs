@@ -3,7 +3,9 @@
 
 use super::verdict::Comparison;
 use crate::exit::say;
+use crate::experiments::Lab;
 use anyhow::Result;
+use std::time::Duration;
 
 /// How many live runs a comparison is made of.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,15 @@ pub struct Runs {
 /// From this share of a core on, others disturb a run: a stall of a quarter of a second in one of
 /// ten seconds is seen in the slowest tenth of pages.
 const OTHERS_MAX: f64 = 0.05;
+
+/// A run waits for others to be still before it begins, but not longer.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Waits for others to be still; not at all where disturbed runs count.
+pub(super) fn settled(runs: Runs, lab: &Lab) -> Result<()> {
+    let mut most = if runs.thrown > 0 { WAIT_MAX } else { Duration::ZERO };
+    lab.settle(&mut most)
+}
 
 /// What a live run found, and which share of a core others used meanwhile.
 pub(super) struct Run<T> {
