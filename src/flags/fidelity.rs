@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Examples:
   baton fidelity                         # everything, as many live runs as it takes: minutes
-  baton fidelity --quick                 # a look, in a minute
+  baton fidelity --quick                 # a look, in two minutes
   baton fidelity --only trace --json
 
 Exit code 1: a figure is further off than it may be (hits 3 points, throughput 10 %,
