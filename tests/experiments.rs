@@ -23,7 +23,7 @@ fn a_small_form_of_the_stress_test_is_measured_and_written() {
     let experiment = named("clubweb-static");
     let lab = Lab::open().expect("reactors");
     let scenario = small(experiment.scenario);
-    let table = experiment.measure(&lab, &scenario, Size::Quick).expect("measured");
+    let table = experiment.measure(&lab, &scenario, Size::Quick, None).expect("measured");
     let table = table.expect("nobody stopped it");
     let ours = table.at("small-file", "Baton relay", 2.0, "requests_s").expect("a point");
     assert_eq!(table.note("not measured"), "", "every program that is installed was measured");

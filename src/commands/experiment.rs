@@ -52,7 +52,11 @@ pub fn run(args: &Flags) -> Outcome {
     crate::limits::connections_allowed(CONNECTIONS);
     let lab = Lab::open()?;
     for experiment in chosen {
-        let Some(table) = experiment.measure(&lab, experiment.scenario, size)? else {
+        let known = match args.again {
+            true => Some(experiments::Table::load(&args.out, experiment.name)?),
+            false => None,
+        };
+        let Some(table) = experiment.measure(&lab, experiment.scenario, size, known)? else {
             say(format_args!(
                 "baton: interrupted in {}, of which nothing is kept; all servers are stopped",
                 experiment.name

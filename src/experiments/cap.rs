@@ -141,8 +141,8 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                     let row = Row::new(case, curve, *clients as f64, repeat);
                     let label = format!("{case}, {curve}, {clients} clients, {repeat}");
                     let front = front.clone();
-                    jobs.push(Job::new(label, visited.about_s(), move |lab| {
-                        visited.measure(lab, &front, &row)
+                    jobs.push(Job::new(row, label, visited.about_s(), move |lab, row| {
+                        visited.measure(lab, &front, row)
                     }));
                 }
             }

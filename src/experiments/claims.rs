@@ -12,6 +12,8 @@ pub type Tables = BTreeMap<&'static str, Table>;
 pub enum Verdict {
     /// The published figure, or nearly: what is near is in the claim's notes.
     Reproduced,
+    /// What was published, and more of it than by half.
+    Larger,
     /// All repeats agree on who is ahead, but not by as much as was published.
     Direction,
     /// Neither.
@@ -27,6 +29,7 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
+            Self::Larger => "larger than published",
             Self::Direction => "direction only",
             Self::NotReproduced => "not reproduced",
             Self::Depends => "depends",
@@ -245,6 +248,7 @@ mod tests {
         };
         assert_eq!(verdict(&[240.0, 250.0], &[100.0, 101.0]), Verdict::Reproduced);
         assert_eq!(verdict(&[200.0, 210.0], &[100.0, 101.0]), Verdict::Direction);
+        assert_eq!(verdict(&[340.0, 350.0], &[100.0, 101.0]), Verdict::Larger);
         assert_eq!(verdict(&[100.0, 400.0], &[99.0, 101.0]), Verdict::NotReproduced);
         assert_eq!(verdict(&[250.0], &[100.0]), Verdict::NotJudged, "measured once");
         assert_eq!(judged("LARD-C11", &Table::default()), None);
@@ -257,7 +261,7 @@ mod tests {
         let outcome = judged("LARD-C11", &limited).expect("measured");
         assert_eq!(outcome.verdict, Verdict::NotJudged);
         assert!(outcome.measured.contains("client"), "{outcome:?}");
-        assert!(outcome.measured.contains("2.40 at 6"), "{outcome:?}");
+        assert!(outcome.measured.contains("2.44 at 6"), "{outcome:?}");
     }
 
     #[test]

@@ -109,8 +109,8 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
         };
         let front = front.clone();
         let label = format!("{}, {}, {}, {}", row.case, row.curve, row.x, row.repeat);
-        let work = move |lab: &_| closed.measure(lab, &front, cluster.configs(), &row);
-        jobs.push(Job::new(label, extent.warm_s + s, work));
+        let work = move |lab: &_, row: &_| closed.measure(lab, &front, cluster.configs(), row);
+        jobs.push(Job::new(row, label, extent.warm_s + s, work));
     };
     for repeat in 1..=extent.repeats {
         for servers in &extent.servers {

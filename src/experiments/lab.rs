@@ -19,11 +19,13 @@ pub struct Lab {
     stop: Arc<AtomicBool>,
 }
 
-/// Measures a point; perhaps once more.
-pub type Work = Box<dyn Fn(&Lab) -> Result<Vec<Row>>>;
+/// Measures a point, which is said by an empty row; perhaps once more.
+pub type Work = Box<dyn Fn(&Lab, &Row) -> Result<Vec<Row>>>;
 
 /// One point to measure: what it is, about how long it takes, and how it is done.
 pub struct Job {
+    /// Where what is found belongs.
+    pub row: Row,
     /// For people who watch.
     pub label: String,
     /// About how long it takes, start and end included.
@@ -35,12 +37,13 @@ pub struct Job {
 impl Job {
     /// A job of about `seconds`, with a second around it for those who come and go.
     pub fn new(
+        row: Row,
         label: String,
         seconds: f64,
-        work: impl Fn(&Lab) -> Result<Vec<Row>> + 'static,
+        work: impl Fn(&Lab, &Row) -> Result<Vec<Row>> + 'static,
     ) -> Self {
         let about = Duration::from_secs_f64(seconds + AROUND_S);
-        Self { label, about, work: Box::new(work) }
+        Self { row, label, about, work: Box::new(work) }
     }
 }
 
@@ -156,8 +159,8 @@ impl Lab {
         }
     }
 
-    /// Waits for a second in which others used next to nothing: other programs, or other machines on
-    /// the same processors. Not longer than `most`, from which it takes the time.
+    /// Waits for a second in which others used next to nothing: other programs, or other machines
+    /// on the same processors. Not longer than `most`, from which it takes the time.
     ///
     /// # Errors
     /// When the kernel does not say who used the processors.
@@ -166,10 +169,10 @@ impl Lab {
         while *most >= SECOND && !self.is_stopped() {
             let before = Reading::now(&[])?;
             std::thread::sleep(SECOND);
+            *most -= SECOND;
             if Reading::now(&[])?.since(&before).others <= STILL_MAX {
                 break;
             }
-            *most -= SECOND;
         }
         Ok(())
     }
@@ -178,20 +181,26 @@ impl Lab {
     /// other programs, or other machines on the same processors. What was found plays no part in
     /// that.
     fn quietly(&self, job: &Job, spare: &mut Duration) -> Result<Vec<Row>> {
-        // A wait as long as the point costs as much as measuring it again.
-        let mut wait = job.about.min(*spare);
-        *spare -= wait;
-        self.settle(&mut wait)?;
-        *spare += wait;
-        let found = (job.work)(self)?;
         let disturbed = |rows: &[Row]| rows.iter().any(Row::is_disturbed);
+        let found = (job.work)(self, &job.row)?;
         if !disturbed(&found) || *spare < job.about || self.is_stopped() {
             return Ok(found);
         }
         *spare -= job.about;
         say(format_args!("  once more: others used the processors meanwhile"));
-        let again = (job.work)(self)?;
-        Ok(if disturbed(&again) { found } else { again })
+        // A wait as long as the point costs as much as measuring it again.
+        let mut wait = job.about.min(*spare);
+        *spare -= wait;
+        self.settle(&mut wait)?;
+        *spare += wait;
+        match (job.work)(self, &job.row) {
+            Ok(again) if !disturbed(&again) && !again.is_empty() => Ok(again),
+            Ok(_) => Ok(found),
+            Err(error) => {
+                say(format_args!("  the first one counts: {error:#}"));
+                Ok(found)
+            }
+        }
     }
 }
 
@@ -205,15 +214,16 @@ mod tests {
     fn disturbed(times: u32) -> (Job, Rc<Cell<u32>>) {
         let count = Rc::new(Cell::new(0));
         let counted = Rc::clone(&count);
-        let work = move |_: &Lab| {
+        let work = move |_: &Lab, row: &Row| {
             counted.set(counted.get() + 1);
-            let mut row = Row::new("case", "curve", 1.0, counted.get());
+            let mut row = Row { repeat: counted.get(), ..row.clone() };
             if counted.get() <= times {
                 row.limited_by("others");
             }
             Ok(vec![row])
         };
-        (Job::new("a point".to_owned(), 0.0, work), count)
+        let row = Row::new("case", "curve", 1.0, 0);
+        (Job::new(row, "a point".to_owned(), 0.0, work), count)
     }
 
     #[test]

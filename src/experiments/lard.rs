@@ -203,5 +203,7 @@ fn job(
     let front = contender.front.clone();
     let label = format!("{}, {}, {nodes} nodes, {repeat}", row.case, row.curve);
     let about_s = about_s(case.warm + scenario.measured_requests, row.curve == "WRR");
-    Job::new(label, about_s, move |lab| closed.measure(lab, &front, cluster.configs(), &row))
+    Job::new(row, label, about_s, move |lab, row| {
+        closed.measure(lab, &front, cluster.configs(), row)
+    })
 }

@@ -36,7 +36,7 @@ pub use picture::Picture;
 pub use reader::Reader;
 pub use table::{COLUMNS, Row, Spread, Table};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -113,16 +113,37 @@ impl Experiment {
         Ok((self.plan)(self.scenario, size)?.iter().map(|job| job.about).sum())
     }
 
-    /// Measures a scenario; `None` when we were asked to stop.
+    /// Measures a scenario; `None` when we were asked to stop. Of `known`, which was measured
+    /// on the same machine, everything stays that others did not disturb.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or the first point that fails.
-    pub fn measure(&self, lab: &Lab, scenario: &str, size: Size) -> Result<Option<Table>> {
+    /// What is wrong with the scenario or with what is known, or that no point can be measured.
+    pub fn measure(
+        &self,
+        lab: &Lab,
+        scenario: &str,
+        size: Size,
+        known: Option<Table>,
+    ) -> Result<Option<Table>> {
         let mut notes = machine::notes(self.name, size);
-        let jobs = (self.plan)(scenario, size)
+        let mut jobs = (self.plan)(scenario, size)
             .with_context(|| format!("experiments/{}/scenario.toml", self.name))?;
+        let order: Vec<Row> = jobs.iter().map(|job| job.row.clone()).collect();
+        let mut rows = Vec::new();
+        if let Some(known) = known {
+            rows = kept(&known, &order, &notes)?;
+            jobs.retain(|job| !rows.iter().any(|row| row.is_of(&job.row)));
+            let (left, all, date) = (jobs.len(), order.len(), known.note("date"));
+            notes.push(("again".to_owned(), format!("{left} of {all} points; the rest {date}")));
+            if jobs.is_empty() {
+                return Ok(Some(known));
+            }
+        }
         let began_ns = gauge::now_ns();
-        let Some((rows, failed)) = lab.run(self.name, jobs)? else { return Ok(None) };
+        let Some((found, failed)) = lab.run(self.name, jobs)? else { return Ok(None) };
+        rows.extend(found);
+        let place = |row: &Row| order.iter().position(|planned| planned.is_of(row));
+        rows.sort_by_key(place);
         let took_s = gauge::now_ns().saturating_sub(began_ns) as f64 / 1e9;
         notes.push(("took".to_owned(), format!("{took_s:.0} s")));
         notes.extend(failed.into_iter().map(|reason| ("not measured".to_owned(), reason)));
@@ -147,5 +168,36 @@ impl Experiment {
         };
         write("results.csv", &text)?;
         write("README.md", &page::readme(self, &Table::parse(&text)?))
+    }
+}
+
+/// The rows of a table that need not be measured again: those that are planned and that others did
+/// not disturb.
+fn kept(known: &Table, planned: &[Row], notes: &[(String, String)]) -> Result<Vec<Row>> {
+    for key in ["machine", "size"] {
+        let now = notes.iter().find(|(known, _)| known == key).map_or("", |(_, text)| text);
+        let then = known.note(key);
+        ensure!(now == then, "what is there was measured with {key} {then}, and this is {now}");
+    }
+    let is_planned = |row: &Row| planned.iter().any(|planned| planned.is_of(row));
+    let good = known.rows.iter().filter(|row| !row.is_disturbed() && is_planned(row));
+    Ok(good.cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_disturbed_is_measured_again_and_the_rest_stays() {
+        let row = |x: f64| Row::new("rice", "WRR", x, 1);
+        let mut disturbed = row(2.0);
+        disturbed.limited_by("others");
+        let notes = |machine: &str| vec![("machine".to_owned(), machine.to_owned())];
+        let known = Table { notes: notes("this one"), rows: vec![row(1.0), disturbed, row(3.0)] };
+        let planned = [row(1.0), row(2.0), row(4.0)];
+        let rows = kept(&known, &planned, &notes("this one")).expect("the same machine");
+        assert_eq!(rows.iter().map(|row| row.x).collect::<Vec<_>>(), [1.0]);
+        assert!(kept(&known, &planned, &notes("another")).is_err());
     }
 }

@@ -130,8 +130,9 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                 let row = Row::new("rice", curve, *nodes as f64, repeat);
                 let front = front.clone();
                 let label = format!("{curve}, {nodes} nodes, {repeat}");
-                let work = move |lab: &_| closed.measure(lab, &front, cluster.configs(), &row);
-                jobs.push(Job::new(label, about_s(requests, curve.starts_with("WRR")), work));
+                let work =
+                    move |lab: &_, row: &_| closed.measure(lab, &front, cluster.configs(), row);
+                jobs.push(Job::new(row, label, about_s(requests, curve.starts_with("WRR")), work));
             }
         }
     }

@@ -122,11 +122,17 @@ impl Reader {
         Some(Pair { ratio: over.median / under.median, apart: self.above(&over, &under) })
     }
 
-    /// Whether every repeat of the one is above every repeat of the other.
-    pub(super) fn above(&self, over: &Spread, under: &Spread) -> bool {
-        if over.count < 2 || under.count < 2 {
+    /// What was measured once is no ground for a judgement.
+    pub(super) fn repeats(&self, figure: &Spread) {
+        if figure.count < 2 {
             self.doubt("measured once".to_owned());
         }
+    }
+
+    /// Whether every repeat of the one is above every repeat of the other.
+    pub(super) fn above(&self, over: &Spread, under: &Spread) -> bool {
+        self.repeats(over);
+        self.repeats(under);
         over.min > under.max
     }
 

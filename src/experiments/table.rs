@@ -37,7 +37,8 @@ pub const COLUMNS: [&str; 26] = [
     "late_us",
     // Requests that failed.
     "failed",
-    // Share of the requests due that had neither been answered nor failed at the end, 0 to 1.
+    // Share of the requests due that had neither been answered nor failed at the end, or of the
+    // pages, whichever is greater, 0 to 1.
     "cut_off",
     // Pages of which an object failed.
     "pages_failed",
@@ -92,6 +93,12 @@ impl Row {
         }
     }
 
+    /// Whether the other one is of the same repeat of the same point.
+    pub fn is_of(&self, other: &Self) -> bool {
+        (&self.case, &self.curve, self.repeat) == (&other.case, &other.curve, other.repeat)
+            && self.x == other.x
+    }
+
     /// Whether others used the processors meanwhile: programs, or machines on the same ones.
     pub fn is_disturbed(&self) -> bool {
         self.limit.split('+').any(|limit| limit == "others")
@@ -114,7 +121,7 @@ fn position(column: &str) -> usize {
 /// The middle of several repeats, and how far apart they were.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle one; of two, the lower.
+    /// The middle one; of an even number, the mean of the two middle ones.
     pub median: f64,
     /// The least.
     pub min: f64,
@@ -168,7 +175,8 @@ impl Table {
             rows.iter().map(|row| row.get(column)).filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
-        let median = values[(values.len() - 1) / 2];
+        let count = values.len();
+        let median = f64::midpoint(values[(count - 1) / 2], values[count / 2]);
         let limited = rows.iter().any(|row| !row.limit.is_empty());
         Some(Spread { median, min, max, count: values.len(), limited })
     }

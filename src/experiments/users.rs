@@ -270,8 +270,10 @@ impl Visited {
         let pages_us = &outcome.pages.due_us;
         let page_us = some_us(pages_us.len(), pages_us.value_at_quantile(0.9));
         row.set("page_p90_ms", page_us / 1e3 / scale);
-        let due = outcome.answered() + outcome.cut_off;
-        row.set("cut_off", outcome.cut_off as f64 / due.max(1) as f64);
+        // A page that waits for its HTML is one request of many.
+        let share = |done: u64, cut_off: u64| cut_off as f64 / (done + cut_off).max(1) as f64;
+        let pages = share(outcome.pages.done, outcome.pages.cut_off);
+        row.set("cut_off", share(outcome.answered(), outcome.cut_off).max(pages));
         row.set("pages_failed", outcome.pages_failed as f64);
         row.set("turned_away", outcome.pace.turned_away as f64);
         if outcome.bottleneck().is_some() {

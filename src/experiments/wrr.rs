@@ -80,8 +80,8 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
                 let row = Row::new(case, curve, period_s, repeat);
                 let label = format!("{case}, {curve}, {period_s} s, {repeat}");
                 let front = Front::relay(policy);
-                jobs.push(Job::new(label, visited.about_s(), move |lab| {
-                    visited.measure(lab, &front, &row)
+                jobs.push(Job::new(row, label, visited.about_s(), move |lab, row| {
+                    visited.measure(lab, &front, row)
                 }));
             }
         }

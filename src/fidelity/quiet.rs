@@ -1,7 +1,7 @@
 //! Live runs, repeated until they say something: those during which others used the processors are
 //! thrown away, and there are as many as it takes to be sure.
 
-use super::verdict::Comparison;
+use super::verdict::{Comparison, Verdict};
 use crate::exit::say;
 use crate::experiments::Lab;
 use anyhow::Result;
@@ -12,7 +12,8 @@ use std::time::Duration;
 pub struct Runs {
     /// So many at least.
     pub least: usize,
-    /// And more until the error is known as exactly as its tolerance, but no more than these.
+    /// And more until the error is known to be within its tolerance or beyond, but no more than
+    /// these.
     pub most: usize,
     /// Disturbed runs that are thrown away, at most; then they have to do.
     pub thrown: usize,
@@ -74,7 +75,7 @@ pub(super) fn until_sure<T>(
             continue;
         }
         let comparisons = compare(&pairs);
-        let sure = |one: &Comparison| one.margin() <= one.kind.tolerance();
+        let sure = |one: &Comparison| one.verdict() != Verdict::Undecided;
         if count >= runs.most || pairs.disturbed || comparisons.iter().all(sure) {
             return Ok(Some(comparisons));
         }
@@ -83,7 +84,7 @@ pub(super) fn until_sure<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::{Kind, Verdict};
+    use super::super::verdict::Kind;
     use super::*;
 
     const RUNS: Runs = Runs { least: 2, most: 5, thrown: 4 };

@@ -119,13 +119,14 @@ impl Comparison {
     /// Whether the simulator is near enough, and whether the live runs can tell. What is not a
     /// number is not near.
     pub fn verdict(&self) -> Verdict {
-        let sure = self.margin() <= self.kind.tolerance();
-        if self.live_mean() > 0.0 && (self.disturbed || !sure) {
-            Verdict::Undecided
-        } else if self.error().abs() <= self.kind.tolerance() {
+        let (error, margin) = (self.error().abs(), self.margin());
+        let tolerance = self.kind.tolerance();
+        if self.live_mean() <= 0.0 || !self.disturbed && error - margin > tolerance {
+            Verdict::Outside
+        } else if !self.disturbed && error + margin <= tolerance {
             Verdict::Within
         } else {
-            Verdict::Outside
+            Verdict::Undecided
         }
     }
 }
@@ -134,11 +135,11 @@ impl Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The error is within the tolerance, and known as exactly as that.
+    /// The whole 95 % interval of the error is within the tolerance.
     Within,
-    /// The error is larger.
+    /// All of it is beyond.
     Outside,
-    /// The error is not known that exactly, or runs were disturbed: counted as not held.
+    /// Neither, or runs were disturbed: counted as not held.
     Undecided,
 }
 
@@ -202,9 +203,10 @@ mod tests {
     fn an_error_beyond_the_tolerance_is_one_and_runs_that_are_not_sure_decide_nothing() {
         let verdict = |kind, live: &[f64], simulated| comparison(kind, live, simulated).verdict();
         assert_eq!(verdict(Kind::PageP90, &[100.0, 100.0], 119.0), Verdict::Within);
-        assert_eq!(verdict(Kind::PageP90, &[100.0, 101.0], 122.0), Verdict::Outside);
+        assert_eq!(verdict(Kind::PageP90, &[100.0, 101.0], 130.0), Verdict::Outside);
+        assert_eq!(verdict(Kind::PageP90, &[100.0, 101.0], 119.0), Verdict::Undecided);
         assert_eq!(verdict(Kind::Hits, &[0.5, 0.5], 0.54), Verdict::Outside);
-        for simulated in [120.0, 150.0, 300.0] {
+        for simulated in [120.0, 150.0, 200.0] {
             assert_eq!(verdict(Kind::PageP90, &[100.0, 160.0], simulated), Verdict::Undecided);
         }
         let noisy = comparison(Kind::PageP90, &[100.0, 160.0], 130.0);

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 Examples:
   baton experiment                       # all of them: under half an hour, on a quiet machine
   baton experiment lard --quick --out /tmp/experiments
+  baton experiment lard --again          # the points that others disturbed, once more
   baton experiment --page                # docs/RESULTS-LIVE.md from the numbers that are there
   baton experiment --list
 
@@ -24,12 +25,15 @@ pub struct Experiment {
     /// Where numbers, pictures and pages go, a folder for each experiment
     #[arg(long, value_name = "FOLDER", default_value = "experiments")]
     pub out: PathBuf,
+    /// Measure again only what others on the machine disturbed, or what is missing; keep the rest
+    #[arg(long)]
+    pub again: bool,
     /// List the experiments and end
-    #[arg(long, conflicts_with_all = ["names", "quick", "page"])]
+    #[arg(long, conflicts_with_all = ["names", "quick", "page", "again"])]
     pub list: bool,
     /// Measure nothing: make pictures and pages again from the numbers in FOLDER, and the live
     /// experiments' part of this page
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "quick"],
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "quick", "again"],
           num_args = 0..=1, default_missing_value = "docs/RESULTS-LIVE.md")]
     pub page: Option<PathBuf>,
 }
