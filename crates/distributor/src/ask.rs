@@ -68,7 +68,7 @@ pub(crate) enum Answer {
 }
 
 /// Work that was assigned, with what the log says of the moment of decision. Must go back through
-/// [`Ask::finish`], or to [`crate::Shared::set_aside`] for the relay.
+/// `Ask::finish`, or to [`crate::Shared::set_aside`] for the relay.
 #[must_use = "it counts as load until it is given back"]
 #[derive(Debug)]
 pub struct Assigned {
