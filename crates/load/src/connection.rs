@@ -67,19 +67,21 @@ impl Connection {
         slot: usize,
         wires: &Wires,
     ) -> Result<Self, Broken> {
-        let failed = |detail: String| Broken::Failed(Fault::new(Cause::Connect, detail));
+        let failed = |cause, detail: String| Broken::Failed(Fault::new(cause, detail));
         let mut connect = pin!(TcpStream::connect(address));
         let stream = wires
             .watch
             .wait(slot, Some(wires.timeout), |context| connect.as_mut().poll(context))
             .await
             .map_err(|interrupt| match interrupt {
-                Interrupt::TimedOut => failed(format!("no answer in {:?}", wires.timeout)),
+                Interrupt::TimedOut => {
+                    failed(Cause::Timeout, format!("no connection in {:?}", wires.timeout))
+                }
                 Interrupt::Stopped => Broken::Stopped,
             })?
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(Cause::Connect, error.to_string()))?;
         // The batches of a session are small and follow each other: none may wait for another.
-        stream.set_nodelay(true).map_err(|error| failed(error.to_string()))?;
+        stream.set_nodelay(true).map_err(|error| failed(Cause::Connect, error.to_string()))?;
         Ok(Self { stream, held: Vec::new() })
     }
 

@@ -24,13 +24,13 @@ macro_rules! causes {
 }
 
 causes! {
-    /// No connection could be opened.
+    /// No connection could be opened: the server refused it, or was out of reach.
     Connect = "connect",
     /// The client's own system had no descriptor, port or memory for a connection.
     Client = "client",
     /// The connection broke, or was closed before the reply began, though it was new.
     Reset = "reset",
-    /// Nothing came for longer than [`crate::Options::timeout`].
+    /// Nothing came for longer than [`crate::Options::timeout`], or no connection was open by then.
     Timeout = "timeout",
     /// What came is no HTTP/1 reply.
     Malformed = "malformed",

@@ -177,7 +177,12 @@ pub(crate) fn refused(error: Errno) -> Fault {
         Errno::NOBUFS | Errno::NOMEM => "; the system has no memory for sockets",
         _ => "",
     };
-    let cause = if hint.is_empty() { Cause::Connect } else { Cause::Client };
+    let cause = match error {
+        // The kernel's patience was shorter than ours.
+        Errno::TIMEDOUT => Cause::Timeout,
+        _ if hint.is_empty() => Cause::Connect,
+        _ => Cause::Client,
+    };
     Fault::new(cause, format!("{text}{hint}"))
 }
 
@@ -196,6 +201,7 @@ mod tests {
             assert_eq!(fault.cause, Cause::Client, "the server had no part in it");
             assert!(fault.detail.contains(word), "{}", fault.detail);
         }
+        assert_eq!(refused(Errno::TIMEDOUT).cause, Cause::Timeout, "who waits is to count");
         let fault = refused(Errno::CONNREFUSED);
         assert!(fault.cause == Cause::Connect && !fault.detail.contains(';'));
     }

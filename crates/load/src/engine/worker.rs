@@ -336,8 +336,8 @@ impl<'a> Worker<'a> {
             match phase {
                 Phase::Leaving => drop(self.conns.remove(key)),
                 Phase::Opening => {
-                    let detail = format!("no answer in {timeout:?}");
-                    self.unopened(key, Fault::new(Cause::Connect, detail));
+                    let detail = format!("no connection in {timeout:?}");
+                    self.unopened(key, Fault::new(Cause::Timeout, detail));
                 }
                 Phase::Open => {
                     let detail = format!("nothing came for {timeout:?}");

@@ -176,6 +176,25 @@ fn pages_that_time_out_are_among_the_times_and_refused_sessions_were_never_sent(
 }
 
 #[test]
+fn users_for_whom_no_connection_opens_in_time_are_among_the_times() {
+    // One connection that nobody accepts fills it: the kernel drops whoever else knocks.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let _first = std::net::TcpStream::connect(address).unwrap();
+    let base = scenario(address, one(1), Users::Closed(2));
+    let timeout = Duration::from_millis(60);
+    let outcome = play_until(&Scenario { timeout, ..base }, |outcome| outcome.failures() >= 4);
+    assert_eq!((outcome.connections, outcome.answered()), (0, 0));
+    let failed = only(&outcome, Cause::Timeout);
+    assert!(outcome.examples[0].detail.contains("no connection in 60ms"), "{outcome:?}");
+    for timing in [&outcome.requests, &outcome.pages, &outcome.classes[0].requests] {
+        assert_eq!(timing.due_us.len(), failed + timing.cut_off);
+        assert!(timing.due_us.count_between(60_000, u64::MAX) >= failed, "with what they waited");
+    }
+}
+
+#[test]
 fn no_slice_begins_at_the_end() {
     let server = Server::start(hello);
     let base = scenario(server.address, one(0), Users::Closed(1));
