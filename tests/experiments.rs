@@ -65,9 +65,9 @@ fn every_scenario_is_the_file_beside_its_results_and_plans_points_of_both_sizes(
 fn all_of_them_take_twenty_minutes_and_four_in_their_quick_form() {
     // In seconds, as planned.
     let most = [
-        ("lard", 480.0),
+        ("lard", 520.0),
         ("phttp", 120.0),
-        ("clubweb-static", 75.0),
+        ("clubweb-static", 100.0),
         ("cap", 265.0),
         ("clubweb", 215.0),
         ("wrr", 130.0),
@@ -83,7 +83,7 @@ fn all_of_them_take_twenty_minutes_and_four_in_their_quick_form() {
     };
     assert_eq!(most.len(), EXPERIMENTS.len());
     assert!(minutes(Size::Quick) <= 4.0, "{}", minutes(Size::Quick));
-    assert!(minutes(Size::Full) <= 21.5, "{}", minutes(Size::Full));
+    assert!(minutes(Size::Full) <= 22.0, "{}", minutes(Size::Full));
 }
 
 #[test]

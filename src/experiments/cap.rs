@@ -28,8 +28,10 @@ pub const EXPERIMENT: Experiment = Experiment {
            each request, Collector and Manager: servers report the requests that they work on \
            (connections there; the switch keeps its own open), and it asks for them. Emulated: \
            the servers' CPU, disk and cache, programs included. \
-           The 10 s are the model's, like all times. LARD with its own, undelayed count is shown \
-           beside, as it was published in 1998.",
+           The published shares of requests are taken for shares of pages: what a page embeds is \
+           static here, so that programs are fewer of the requests, and cost more each. The 10 s \
+           are the model's, like all times. LARD with its own, undelayed count is shown beside, \
+           as it was published in 1998.",
     scenario: include_str!("../../experiments/cap/scenario.toml"),
     plan,
     pictures: &[

@@ -52,6 +52,9 @@ pub const COLUMNS: [&str; 26] = [
     "time_scale",
 ];
 
+/// From this share of a core on, others are the reason when answers are late.
+const LATE_BY_OTHERS: f64 = 0.05;
+
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -99,9 +102,11 @@ impl Row {
             && self.x == other.x
     }
 
-    /// Whether others used the processors meanwhile: programs, or machines on the same ones.
+    /// Whether others used the processors meanwhile, programs, or machines on the same ones: much,
+    /// or as little as it takes to make answers late.
     pub fn is_disturbed(&self) -> bool {
-        self.limit.split('+').any(|limit| limit == "others")
+        let is = |what: &str| self.limit.split('+').any(|limit| limit == what);
+        is("others") || (is("late") && self.get("others_cpu") > LATE_BY_OTHERS)
     }
 
     /// A value; NaN if it was not measured.
