@@ -9,9 +9,10 @@ use crate::content;
 use policy::{Dice, TargetId};
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, IoSliceMut, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,6 +52,7 @@ impl Tree {
         std::fs::create_dir_all(&folder)?;
         let pages = (database_bytes / PAGE_BYTES).max(1);
         let path = root.join("database");
+        remove_left(root)?;
         let whole =
             |file: &File| file.metadata().is_ok_and(|data| data.len() == pages * PAGE_BYTES);
         if !File::open(&path).is_ok_and(|file| whole(&file)) {
@@ -58,7 +60,7 @@ impl Tree {
         }
         let (database, direct) = open_past_cache(&path, true)?;
         let buffer = vec![0; READ_BYTES + ALIGN_BYTES];
-        let made_bytes = size_below(&folder)?;
+        let made_bytes = tidy(&folder)?;
         Ok(Self { folder, database, pages, direct, kernel, made_bytes, bytes_max, buffer })
     }
 
@@ -171,9 +173,61 @@ fn aligned(buffer: &[u8]) -> usize {
 
 /// Writes a file whole or not at all, to the device, and leaves nothing of it in the cache.
 fn write(path: &Path, target: TargetId, bytes: u64) -> io::Result<()> {
-    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-    let draft = path.with_extension(format!("{}-{number}", std::process::id()));
-    let mut file = File::create(&draft)?;
+    let (file, draft) = draft(path)?;
+    let done = fill(file, target, bytes).and_then(|_file| std::fs::rename(&draft, path));
+    if done.is_err() {
+        // What went wrong before is what is told.
+        let _ = std::fs::remove_file(&draft);
+    }
+    done
+}
+
+/// A file to be written in place of `path`. It is locked while it is open, which says that it is
+/// being written: a process that is killed lets go of it.
+fn draft(path: &Path) -> io::Result<(File, PathBuf)> {
+    loop {
+        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let draft = path.with_extension(format!("{}-{number}", std::process::id()));
+        let file = File::create(&draft)?;
+        // Where files cannot be locked, nobody removes what is left.
+        let _ = file.lock();
+        // Somebody may have taken it for one that was left, before it was locked.
+        if file.metadata()?.nlink() > 0 {
+            return Ok((file, draft));
+        }
+    }
+}
+
+/// Whether a file is called as a [`draft`] of this module's files.
+fn is_draft(path: &Path) -> bool {
+    let text = |part: Option<&OsStr>| part.and_then(OsStr::to_str).unwrap_or("").to_owned();
+    let (stem, extension) = (text(path.file_stem()), text(path.extension()));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let document = stem.len() == 16 && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let numbers = extension.split_once('-');
+    (document || stem == "database")
+        && numbers.is_some_and(|(process, number)| digits(process) && digits(number))
+}
+
+/// Removes the drafts of a folder that nobody writes any more; the other files, drafts left out.
+fn remove_left(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut others = Vec::new();
+    for file in std::fs::read_dir(folder)? {
+        let path = file?.path();
+        if !is_draft(&path) {
+            others.push(path);
+        } else if let Ok(file) = File::open(&path)
+            && file.try_lock().is_ok()
+        {
+            // Removed while it is locked: see `draft`. It may have become a file just now.
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    Ok(others)
+}
+
+/// Fills a file to its length.
+fn fill(mut file: File, target: TargetId, bytes: u64) -> io::Result<File> {
     let mut written = 0;
     while written < bytes {
         let slice = content::slice(target, written, bytes - written);
@@ -182,7 +236,7 @@ fn write(path: &Path, target: TargetId, bytes: u64) -> io::Result<()> {
     }
     file.sync_all()?;
     drop_cached(&file)?;
-    std::fs::rename(&draft, path)
+    Ok(file)
 }
 
 fn drop_cached(file: &File) -> io::Result<()> {
@@ -206,14 +260,14 @@ fn open_past_cache(path: &Path, direct: bool) -> io::Result<(File, bool)> {
     Ok((file, false))
 }
 
-/// Bytes of all files in the folders of a folder.
-fn size_below(folder: &Path) -> io::Result<u64> {
+/// Removes what is left of drafts in the folders of a folder; bytes of all other files there.
+fn tidy(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for inner in std::fs::read_dir(folder)? {
         let inner = inner?.path();
         if inner.is_dir() {
-            for file in std::fs::read_dir(inner)? {
-                bytes += file?.metadata()?.len();
+            for file in remove_left(&inner)? {
+                bytes += std::fs::metadata(file)?.len();
             }
         }
     }
@@ -264,6 +318,53 @@ mod tests {
         let document = tree.read(TargetId(7), 9_000).unwrap();
         assert_eq!(cached.read(TargetId(7), 9_000), Some(document));
         assert_eq!(cached.read(TargetId(7), 9_001), None, "another length is another document");
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                names.extend(files(&path));
+            } else {
+                names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+            }
+        }
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_no_draft() {
+        let root = tempfile::tempdir().unwrap();
+        let mut tree = tree(root.path(), 1 << 20, false);
+        // What is to become the document is in the way.
+        std::fs::create_dir_all(path(&tree.folder, TargetId(1)).join("x")).unwrap();
+        assert!(tree.make(TargetId(1), 6_000).is_err());
+        assert_eq!(files(root.path()), ["database"]);
+    }
+
+    #[test]
+    fn drafts_that_somebody_left_are_removed_and_those_being_written_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        tree(root.path(), 20_000, false).make(TargetId(1), 6_000).unwrap();
+        let document = path(&root.path().join("documents"), TargetId(1));
+        let left = [document.with_extension("7-0"), root.path().join("database.1-22")];
+        for draft in &left {
+            std::fs::write(draft, [0; 15_000]).unwrap();
+        }
+        // None of ours: it has another form.
+        let others = ["database.old", "database.1-", "notes.1-2"];
+        others.iter().for_each(|name| std::fs::write(root.path().join(name), "x").unwrap());
+        let (file, draft) = super::draft(&document).unwrap();
+        // What is left or not yet whole is not in the way of what may be made.
+        tree(root.path(), 12_000, false).make(TargetId(2), 6_000).unwrap();
+        assert_eq!(left.map(|draft| draft.exists()), [false, false]);
+        assert!(draft.exists() && others.iter().all(|name| root.path().join(name).exists()));
+        drop(file);
+        tree(root.path(), 12_000, false);
+        assert!(!draft.exists(), "its writer is gone");
+        assert_eq!(files(root.path()).len(), 3 + others.len());
     }
 
     #[test]
