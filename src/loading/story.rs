@@ -11,8 +11,8 @@ use workload::draw::Draw;
 /// How much longer than from the sending on a latency is from when it was due, before that is told.
 const HIDDEN_MIN: f64 = 1.5;
 
-/// From this share of the requests on it is told that they were cut off: what is under way at any
-/// moment is cut off at the last one, and that alone says nothing.
+/// From this share of the requests or pages on it is told that they were cut off: what is under
+/// way at any moment is cut off at the last one, and that alone says nothing.
 const CUT_OFF_MIN: f64 = 0.05;
 
 /// From this share of the requests on it is told what becomes of failures in the latencies.
@@ -144,8 +144,12 @@ pub fn headline(study: &Study) -> String {
     text + &cut_off
 }
 
-fn requests(number: u64) -> String {
-    format!("{} request{}", count(number), if number == 1 { "" } else { "s" })
+fn requests(all: u64) -> String {
+    number(all, "request")
+}
+
+fn number(all: u64, of: &str) -> String {
+    format!("{} {of}{}", count(all), if all == 1 { "" } else { "s" })
 }
 
 /// How long things took, as far as there are enough of them to say so.
@@ -154,8 +158,8 @@ fn times(name: &str, timing: &Timing) -> String {
     let shares = [(0.5, "half"), (0.9, "9 in 10"), (0.99, "99 in 100")];
     let known = shares.iter().filter(|(share, _)| enough(found, *share));
     let mut parts: Vec<String> =
-        known.map(|(share, word)| format!("{word} within {}", ms(at(timing, *share).0))).collect();
-    parts.push(format!("the longest {}", ms(at(timing, 1.0).0)));
+        known.map(|(share, word)| format!("{word} within {}", ms(at(timing, *share)))).collect();
+    parts.push(format!("the longest {}", ms(at(timing, 1.0))));
     format!("Of {} {name}: {}. ", count(found), parts.join(", "))
 }
 
@@ -172,28 +176,9 @@ pub fn caveats(study: &Study) -> Vec<String> {
     if let Some(why) = study.bottleneck() {
         lines.push(format!("The client was itself the bottleneck: {why}."));
     }
-    let (due_ms, sent_ms) = at(&whole.requests, 0.99);
-    let known = enough(whole.answered(), 0.99);
-    if due_ms > sent_ms * HIDDEN_MIN && known {
-        lines.push(format!(
-            "Users waited before their requests were even sent: measured from the sending on, 99 \
-             in 100 requests would seem to take {}; from when they were due it was {}.",
-            ms(sent_ms),
-            ms(due_ms)
-        ));
-    }
-    if whole.cut_off > 0 {
-        let all = whole.answered() + whole.failures() + whole.cut_off;
-        let share = whole.cut_off as f64 / all as f64;
-        if share > CUT_OFF_MIN {
-            lines.push(format!(
-                "{} requests ({}) were due and not answered at the end: latencies are at least as \
-                 shown, and grow with the time that is measured.",
-                count(whole.cut_off),
-                percent(share)
-            ));
-        }
-    }
+    lines.extend(unsent(&whole.requests));
+    let is_object = matches!(study.job.asked, Asked::Object);
+    lines.extend(not_settled(whole, is_object));
     lines.extend(hanging(whole));
     let all = whole.answered() + whole.failures();
     if whole.failures() as f64 > all as f64 * FAILED_MIN {
@@ -203,7 +188,6 @@ pub fn caveats(study: &Study) -> Vec<String> {
             percent(whole.failures() as f64 / all as f64)
         ));
     }
-    let is_object = matches!(study.job.asked, Asked::Object);
     if study.sessions_cut_short() && !is_object {
         lines.push(format!(
             "{} sessions ended and {} were under way at the end: the run is too short for how \
@@ -213,6 +197,53 @@ pub fn caveats(study: &Study) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Whether users waited before their requests were sent. That is told of what was answered, as the
+/// times from the sending on are: what hung or timed out may have been sent at once.
+fn unsent(requests: &Timing) -> Option<String> {
+    let (found, answered) = (requests.due_us.len(), requests.done);
+    if !enough(answered, 0.99) {
+        return None;
+    }
+    // What was not answered is not told apart here. At worst for this sentence it was the longest
+    // of all; the 99th percentile of the others is then that of a lesser share of all.
+    let share = 0.99 * answered as f64 / found as f64;
+    let due_ms = requests.due_us.value_at_quantile(share) as f64 / 1e3;
+    let sent_ms = requests.sent_us.value_at_quantile(0.99) as f64 / 1e3;
+    let least = if found > answered { "at least " } else { "" };
+    (due_ms > sent_ms * HIDDEN_MIN).then(|| {
+        format!(
+            "Users waited before their requests were even sent: measured from the sending on, 99 \
+             in 100 answered requests would seem to take {}; from when they were due it was \
+             {least}{}.",
+            ms(sent_ms),
+            ms(due_ms)
+        )
+    })
+}
+
+/// How many were cut off, of requests and of pages, where that is more than a few. A page that its
+/// HTML holds up is one request of it, so that pages may be many where requests are few.
+fn not_settled(whole: &Outcome, is_object: bool) -> Option<String> {
+    let pages = if is_object { 0 } else { whole.pages.cut_off };
+    let kinds = [
+        ("request", whole.cut_off, whole.answered() + whole.failures()),
+        ("page", pages, whole.pages.done + whole.pages_failed),
+    ];
+    let share = |(_, waiting, settled): &(&str, u64, u64)| {
+        *waiting as f64 / (waiting + settled).max(1) as f64
+    };
+    let many = kinds.iter().filter(|kind| share(kind) > CUT_OFF_MIN);
+    let told: Vec<String> =
+        many.map(|kind| format!("{} ({})", number(kind.1, kind.0), percent(share(kind)))).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "{} were due and not complete at the end: their latencies are at least as shown, and \
+             grow with the time that is measured.",
+            told.join(" and ")
+        )
+    })
 }
 
 /// The request that nobody had answered at the end, if it had waited for long.
@@ -232,10 +263,9 @@ fn hanging(whole: &Outcome) -> Option<String> {
     })
 }
 
-/// A percentile from when it was due, and from the sending on, in milliseconds.
-fn at(timing: &Timing, share: f64) -> (f64, f64) {
-    let due_us = timing.due_us.value_at_quantile(share);
-    (due_us as f64 / 1e3, timing.sent_us.value_at_quantile(share) as f64 / 1e3)
+/// A percentile from when it was due, in milliseconds.
+fn at(timing: &Timing, share: f64) -> f64 {
+    timing.due_us.value_at_quantile(share) as f64 / 1e3
 }
 
 /// Failures by cause, the most frequent first.

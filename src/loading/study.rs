@@ -46,7 +46,8 @@ pub struct Row {
     pub found: u64,
     /// How many were due and not settled at the end of their runs.
     pub cut_off: u64,
-    /// From when they were due: see [`SHARES`]. `None` where there were too few to say.
+    /// From when they were due: see [`SHARES`]. `None` where there were too few to say. Percentiles
+    /// are means over the runs; the longest is that of all runs, without an interval.
     pub due_ms: [Option<Estimate>; SHARES.len()],
     /// From the sending on.
     pub sent_ms: [Option<Estimate>; SHARES.len()],
@@ -150,6 +151,10 @@ impl Study {
                 .filter(|times| enough(times.len(), share))
                 .map(|times| times.value_at_quantile(share) as f64 / 1e3)
                 .collect();
+            if share >= 1.0 {
+                // No mean: the longest of all runs was met in one of them.
+                return values.into_iter().reduce(f64::max).map(|longest| Estimate::of(&[longest]));
+            }
             // A run that cannot tell is not left out of a mean: there is none then.
             (!values.is_empty() && values.len() == self.outcomes.len())
                 .then(|| Estimate::of(&values))

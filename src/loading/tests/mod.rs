@@ -155,6 +155,30 @@ fn more_than_a_twentieth_cut_off_is_said_of_the_latencies() {
 }
 
 #[test]
+fn pages_that_are_cut_off_are_said_though_few_requests_are() {
+    // What a page names is not asked for while its HTML hangs: many pages, few requests.
+    for (waiting, wanted) in [(5, None), (6, Some("6 pages (6.0 %) were due")), (0, None)] {
+        let mut one = outcome(10_000, 0);
+        (one.pages, one.pages_failed) = (timing(90, 5), if waiting == 5 { 5 } else { 4 });
+        cut_off(&mut one.requests, waiting, 1);
+        cut_off(&mut one.pages, waiting, 1);
+        one.cut_off = waiting;
+        let said = report(&study(pages(), vec![one.clone()])).replace('\u{a0}', " ");
+        assert_eq!(said.contains("latencies are at least as shown"), wanted.is_some(), "{said}");
+        assert!(wanted.is_none_or(|part| said.contains(part)), "{said}");
+        // An object is its own page: it is told of requests alone.
+        let said = report(&study(Asked::Object, vec![one]));
+        assert!(!said.contains("latencies are at least as shown"), "{said}");
+    }
+    let mut one = outcome(94, 0);
+    cut_off(&mut one.requests, 6, 1);
+    cut_off(&mut one.pages, 9, 1);
+    one.cut_off = 6;
+    let said = report(&study(pages(), vec![one])).replace('\u{a0}', " ");
+    assert!(said.contains("6 requests (6.0 %) and 9 pages (8.7 %) were due"), "{said}");
+}
+
+#[test]
 fn one_that_nobody_answered_is_named_if_it_waited_as_long_as_the_slowest() {
     // Of a thousand that took 5 ms; the times of a histogram are exact to a thousandth.
     for (waited_us, named) in [(4900, false), (5000, true), (9000, true)] {
@@ -178,6 +202,22 @@ fn a_wait_before_the_sending_is_told_where_it_makes_a_difference() {
         let said = report(&study(pages(), vec![one]));
         assert_eq!(said.contains(caveat), told, "{count} {due_ms}: {said}");
     }
+    // Sent at once, and two in a hundred hang or time out: nobody waited for the sending.
+    for timed_out in [0, 40] {
+        let mut one = outcome(1960, timed_out);
+        cut_off(&mut one.requests, 40, 9000);
+        one.requests.cut_off -= timed_out;
+        one.cut_off = one.requests.cut_off;
+        let said = report(&study(pages(), vec![one]));
+        assert!(!said.contains(caveat), "{said}");
+    }
+    // Who was answered waited for the sending too.
+    let mut one = outcome(9980, 0);
+    one.requests = Timing { sent_us: timing(9980, 5).sent_us, ..timing(9980, 50) };
+    cut_off(&mut one.requests, 20, 9000);
+    one.cut_off = 20;
+    let said = report(&study(pages(), vec![one])).replace('\u{a0}', " ");
+    assert!(said.contains(caveat) && said.contains("it was at least 50.0 ms"), "{said}");
 }
 
 #[test]
@@ -213,4 +253,23 @@ fn every_run_tells_a_percentile_or_there_is_none() {
     let told = requests.due_ms.map(|found| found.is_some());
     assert_eq!(told, [true, true, false, false, true], "of 999 nobody knows the 99th");
     assert_eq!((requests.count, requests.found), (1999, 1999));
+}
+
+#[test]
+fn the_longest_of_several_runs_is_the_longest_of_all() {
+    let mut runs = [outcome(1000, 0), outcome(1000, 0), outcome(0, 5)];
+    (runs[1].requests, runs[1].pages) = (timing(1000, 7), timing(1000, 70));
+    let found = study(pages(), runs.to_vec());
+    let rows = found.rows();
+    let requests = row(&rows, "requests").unwrap();
+    for times in [&requests.due_ms, &requests.sent_ms] {
+        let longest = times[4].as_ref().unwrap();
+        assert!((longest.mean - 7.0).abs() < 0.01, "of a run of 5, one of 7 and one without");
+        assert!(longest.half_width.is_infinite(), "what happened once has no interval");
+        assert!(times[0].is_none(), "a run cannot tell");
+    }
+    let found = study(pages(), runs[..2].to_vec());
+    let rows = found.rows();
+    let half = row(&rows, "pages").unwrap().due_ms[0].as_ref().unwrap();
+    assert!((half.mean - 37.5).abs() < 0.1 && half.half_width.is_finite(), "{half:?}");
 }
