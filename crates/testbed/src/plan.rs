@@ -43,7 +43,13 @@ pub struct Plan {
     /// The largest packet of every link, in bytes.
     pub mtu: u16,
     /// What servers and front-end send at first, in segments: [`INITIAL_WINDOW`] unless changed.
+    #[serde(default = "usual_window")]
     pub initial_window: u16,
+}
+
+/// Of a bed whose plan was kept before there was a choice.
+fn usual_window() -> u16 {
+    INITIAL_WINDOW
 }
 
 impl Plan {
@@ -222,6 +228,15 @@ mod tests {
         for name in ["", "server", "server01", "server+1", "server-1", "Front", "bridge"] {
             assert!(name.parse::<Host>().is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_plan_that_was_kept_without_a_window_can_be_read() {
+        let plan = Plan::new(2);
+        let mut kept = serde_json::to_value(&plan).expect("it can be kept");
+        assert!(kept.as_object_mut().expect("keys").remove("initial_window").is_some());
+        let read: Plan = serde_json::from_value(kept).expect("it can be read");
+        assert_eq!(read.initial_window, INITIAL_WINDOW);
     }
 
     #[test]
