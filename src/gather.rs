@@ -47,7 +47,7 @@ pub trait Ear: Send + Sync {
     fn heard(&self, server: ServerId, report: &LoadReport) -> bool;
     /// An agent has not.
     fn silent(&self, server: ServerId, why: &str);
-    /// These are all connections that a server has.
+    /// These are all connections that a server has, of the addresses that its agent knows.
     fn owned(&self, server: ServerId, owned: Owned);
 }
 

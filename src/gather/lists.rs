@@ -26,7 +26,7 @@ async fn pages(address: &str, clock: Clock) -> Option<Owned> {
         if !more {
             flows.sort_unstable();
             let ends = flows.into_iter().map(|flow| (flow.client, flow.vip)).collect();
-            return Some(Owned { asked, ends });
+            return Some(Owned { asked, ends, vips: Vec::new() });
         }
         if !advances {
             return None;

@@ -133,7 +133,8 @@ impl Asking {
             head_bytes: 0,
         };
         let stay = |why| held.holder.map_or(Verdict::Relay(why), Verdict::Server);
-        if held.holder.is_some_and(|holder| self.bridge.tables().is_deaf(holder)) {
+        let is_deaf = |holder| self.bridge.tables().is_deaf(holder, held.listener);
+        if held.holder.is_some_and(is_deaf) {
             // It would not hear that it is to give the connection up.
             return Answer { verdict: stay(Local::Unconfirmed), ..blank };
         }
@@ -161,7 +162,12 @@ impl Asking {
         });
         match way {
             None => Answer { verdict: Verdict::Relay(Local::NoServer), ..known },
+            // The relay of a connection with a holder is the holder's, whose work that is.
             Some(Course::Relayed(assigned)) => {
+                if let Some(holder) = fetches(held) {
+                    self.shared.put_back([assigned]);
+                    return Answer { verdict: Verdict::Server(holder), ..known };
+                }
                 let why = hindrance.unwrap_or(Local::NoServer);
                 Answer { verdict: Verdict::Relay(why), aside: Some(assigned), ..known }
             }
@@ -177,15 +183,18 @@ impl Asking {
     /// Why a server cannot be handed this connection. One whose holder fetches for it needs no
     /// program, but a row that is not down.
     fn hindrance(&self, held: &Held, server: ServerId) -> Option<Local> {
-        let fetched = held.holder.is_some() && held.delivery == Delivery::Forward;
         let tables = self.bridge.tables();
-        let doubted = match fetched {
+        let slot = tables.roster.slot(server);
+        if held.holder.is_some() && held.holder == slot {
+            // Nothing is handed over: it has the connection.
+            return None;
+        }
+        let doubted = match fetches(held).is_some() {
             true => tables.trust.is_lost(server),
             false => !tables.trust.takes(server, held.listener),
         };
-        let placed = tables.roster.slot(server).is_some();
         let why = if doubted { Local::Unconfirmed } else { Local::NoServer };
-        (doubted || !placed).then_some(why)
+        (doubted || slot.is_none()).then_some(why)
     }
 
     /// Lets the kernel repeat the answer, if request line and Host alone led to it.
@@ -261,6 +270,11 @@ impl Asking {
     fn name(&self, live: &Live, slot: Slot) -> String {
         name(&self.bridge, live, slot)
     }
+}
+
+/// The holder of a connection, if it fetches from other servers what they are to serve.
+fn fetches(held: &Held) -> Option<Slot> {
+    held.holder.filter(|_| held.delivery == Delivery::Forward)
 }
 
 /// What the server of a slot is called.

@@ -9,6 +9,7 @@ use super::roster::{Roster, Wanted};
 use super::trust::Trust;
 use distributor::ask::kernel::Kernel;
 use policy::{Class, Elsewhere, Guard, Load, ServerId, TargetId, Wheel};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,11 +122,11 @@ impl Tables {
         fabric.set_load(slot, here.plus(Load::of(left)));
     }
 
-    /// Whether whoever has the connections of a slot does not hear what it is told of them. What
+    /// Whether whoever has the slot's connections to `listener` does not hear what it is told. What
     /// its agent says holds for the machine that the server is on now.
-    pub(super) fn is_deaf(&self, slot: Slot) -> bool {
+    pub(super) fn is_deaf(&self, slot: Slot, listener: SocketAddr) -> bool {
         let owner = self.roster.owner(slot).filter(|id| self.roster.slot(*id) == Some(slot));
-        owner.is_some_and(|id| self.trust.is_deaf(id))
+        owner.is_some_and(|id| !self.trust.hears(id, listener))
     }
 
     fn sit(&mut self, class: Class, number: u8) {

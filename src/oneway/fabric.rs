@@ -263,12 +263,14 @@ pub struct Owned {
     pub asked: policy::Instant,
     /// The client's end of each and the address it connected to, sorted.
     pub ends: Vec<(SocketAddr, SocketAddr)>,
+    /// The addresses of which the agent knows the connections: it says nothing of others.
+    pub vips: Vec<SocketAddr>,
 }
 
 impl Owned {
-    /// Whether the connection of `client` to `listener` is among them.
-    pub fn has(&self, client: SocketAddr, listener: SocketAddr) -> bool {
-        self.ends.binary_search(&(client, listener)).is_ok()
+    /// Whether the connection of `client` to `listener` is not there: it would be among them.
+    pub fn lacks(&self, client: SocketAddr, listener: SocketAddr) -> bool {
+        self.vips.contains(&listener) && self.ends.binary_search(&(client, listener)).is_err()
     }
 }
 

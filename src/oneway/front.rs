@@ -257,7 +257,8 @@ impl Fabric for Programs {
     fn disown(&self, slot: Slot, owned: &Owned, settled: Duration) -> usize {
         let settled = u64::try_from(settled.as_nanos()).unwrap_or(u64::MAX);
         let before_ns = self.kernel_ns(owned.asked).saturating_sub(settled);
-        self.front.disown(slot.0, before_ns, &mut |client, listener| owned.has(*client, *listener))
+        self.front
+            .disown(slot.0, before_ns, &mut |client, listener| !owned.lacks(*client, *listener))
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

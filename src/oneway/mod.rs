@@ -312,8 +312,15 @@ impl Oneway {
 
 impl Ear for Oneway {
     fn heard(&self, server: ServerId, report: &LoadReport) -> bool {
-        let turn = self.bridge.tables().trust.heard(server, &self.terms, report);
+        let mut tables = self.bridge.tables();
+        let turn = tables.trust.heard(server, &self.terms, report);
+        let listed = tables.trust.borne_out(server);
+        drop(tables);
         self.turned(turn);
+        if let (Some(owned), Some(notices)) = (listed, &self.threads().notices) {
+            // A keeper that is behind reconciles the next time.
+            let _behind = notices.try_send(Notice::Owned(server, owned));
+        }
         self.bridge.tables().trust.is_content(server)
     }
 
@@ -323,9 +330,6 @@ impl Ear for Oneway {
     }
 
     fn owned(&self, server: ServerId, owned: Owned) {
-        if let Some(notices) = &self.threads().notices {
-            // A keeper that is behind reconciles the next time.
-            let _behind = notices.try_send(Notice::Owned(server, owned));
-        }
+        self.bridge.tables().trust.listed(server, owned);
     }
 }

@@ -7,7 +7,7 @@
 //! that the server was down since the last one: a host that began anew has nothing pinned.
 
 use super::doubt::Doubt;
-use super::fabric::Terms;
+use super::fabric::{Owned, Terms};
 use agent::LoadReport;
 use policy::ServerId;
 use std::net::SocketAddr;
@@ -62,6 +62,8 @@ struct Record {
     bad: u32,
     /// Reports in a row by which letters are lost.
     deaf: u32,
+    /// What its agent says that it has, until the next report bears out whose word that is.
+    listed: Option<Owned>,
 }
 
 impl Record {
@@ -70,8 +72,8 @@ impl Record {
             Some(_) => Standing::Doubted(Doubt::Silent(None)),
             None => Standing::Unchecked,
         };
-        let (vips, uptime_s) = (Vec::new(), None);
-        Self { identity, standing, vips, uptime_s, gone: false, bad: 0, deaf: 0 }
+        let (vips, uptime_s, listed) = (Vec::new(), None, None);
+        Self { identity, standing, vips, uptime_s, gone: false, bad: 0, deaf: 0, listed }
     }
 
     /// Whether it is handed connections of the addresses that it takes over.
@@ -82,6 +84,12 @@ impl Record {
     fn takes(&self, vip: SocketAddr) -> bool {
         let confirmed = self.believed() && !self.gone && self.vips.contains(&vip);
         self.standing == Standing::Unchecked || confirmed
+    }
+
+    /// The addresses whose connections its agent knows, by a last report with nothing else against
+    /// it. An agent that only reports, or of another server, knows nothing of those that are here.
+    fn knows(&self) -> &[SocketAddr] {
+        if self.believed() && !self.gone && self.bad == 0 { &self.vips } else { &[] }
     }
 
     /// Whether its host began anew since it was last heard of.
@@ -209,6 +217,23 @@ impl Trust {
         self.count();
     }
 
+    /// Its agent has said what it has. Whoever answered may be another than whoever reported last:
+    /// it counts when the next report is as good.
+    pub(super) fn listed(&mut self, id: ServerId, owned: Owned) {
+        let Some(known) = self.record(id) else { return };
+        let vips = known.knows().to_vec();
+        known.listed = (!vips.is_empty()).then_some(Owned { vips, ..owned });
+    }
+
+    /// What it has, of the addresses that its agent knew before it was asked and knows still; once,
+    /// just after a report.
+    pub(super) fn borne_out(&mut self, id: ServerId) -> Option<Owned> {
+        let known = self.record(id)?;
+        let mut owned = known.listed.take()?;
+        owned.vips.retain(|vip| known.knows().contains(vip));
+        (!owned.vips.is_empty()).then_some(owned)
+    }
+
     fn record(&mut self, id: ServerId) -> Option<&mut Record> {
         let place = self.servers.get_mut(id.index())?.as_mut();
         place.filter(|known| known.identity.agent.is_some())
@@ -265,6 +290,18 @@ impl Trust {
             !doubted && !known.gone && known.bad == 0
         };
         self.known(id).is_none_or(well)
+    }
+
+    /// Whether a server would hear that it is to give a connection of an address up. One whose agent
+    /// only reports may have a program yet, for what is pinned stays: it keeps what it has, and that
+    /// is not given up either.
+    pub(super) fn hears(&self, id: ServerId, vip: SocketAddr) -> bool {
+        let Some(known) = self.known(id) else { return true };
+        match &known.standing {
+            Standing::Doubted(Doubt::NoProgram) => false,
+            Standing::Doubted(Doubt::OtherAddress(_)) => known.vips.contains(&vip),
+            _ => !self.is_deaf(id),
+        }
     }
 
     /// Whether what is sent to a server in an envelope is lost.

@@ -337,7 +337,7 @@ impl Fabric for Fake {
         let lost = |end: &(SocketAddr, SocketAddr), flow: &Flow| {
             let last = flow.opened.max(flow.seen);
             let known = last.plus(settled) > owned.asked;
-            flow.holder == slot && !known && !owned.has(end.0, end.1)
+            flow.holder == slot && !known && owned.lacks(end.0, end.1)
         };
         self.state().take(lost, usize::MAX)
     }

@@ -147,9 +147,9 @@ fn a_lost_fin_does_not_leak_for_the_agent_knows_better() {
     }
     let settled = Duration::from_secs(5);
     let last = site.fake.state().flows.values().map(|flow| flow.seen).max().unwrap();
-    let by = |asked| Owned { asked, ends: vec![(clients[0], VIP)] };
+    let by = |asked| Owned { asked, ends: vec![(clients[0], VIP)], vips: vec![VIP] };
     let owned = by(last);
-    assert!(owned.has(clients[0], VIP) && !owned.has(clients[1], VIP));
+    assert!(!owned.lacks(clients[0], VIP) && owned.lacks(clients[1], VIP));
     let young = site.fake.disown(Slot(0), &owned, settled);
     assert_eq!(young, 0, "whoever was handed over just now may not be known yet");
     assert_eq!(site.fake.disown(Slot(0), &by(last.plus(settled)), settled), 2);

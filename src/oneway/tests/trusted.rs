@@ -3,7 +3,7 @@
 use super::fake::Now;
 use super::site::{Site, VIP, client, config, get};
 use crate::gather::Ear;
-use crate::oneway::fabric::{Fabric, RowState, Slot, Verdict};
+use crate::oneway::fabric::{Fabric, Owned, RowState, Slot, Verdict};
 use crate::oneway::reason::Local;
 use agent::LoadReport;
 use distributor::Scribe;
@@ -15,6 +15,14 @@ use std::time::Duration;
 
 fn other_key(report: &mut LoadReport) {
     "another".clone_into(&mut report.takes_over.as_mut().unwrap().key_check);
+}
+
+fn only_reports(report: &mut LoadReport) {
+    report.takes_over = None;
+}
+
+fn other_address(report: &mut LoadReport) {
+    report.takes_over.as_mut().unwrap().vips = vec![SocketAddr::from(([10, 0, 0, 101], 80))];
 }
 
 fn unconfirmed(site: &Site) -> u64 {
@@ -239,4 +247,75 @@ fn a_question_in_flight_is_answered_by_what_is_known_when_it_is_answered() {
     assert_eq!(site.fake.state().relayed, [client(0)]);
     assert_eq!(Local::Unconfirmed.name(), "unconfirmed");
     assert!(matches!(Verdict::Relay(Local::Unconfirmed), Verdict::Relay(_)));
+}
+
+#[test]
+fn connections_are_forgotten_by_the_word_of_an_agent_that_is_confirmed_before_and_after_alone() {
+    let site = Site::new(&config(2, "handoff", "[policy]\nname = \"round-robin\"\n"));
+    (0..4).for_each(|who| assert!(site.send(client(who), &get("/a")).0.is_some()));
+    site.oneway.start().unwrap();
+    let asked = site.shared.clock.now().plus(Duration::from_secs(60));
+    let listed = |id: usize, before: fn(&mut LoadReport), after: fn(&mut LoadReport)| {
+        site.report(id, before);
+        let none = Owned { asked, ..Owned::default() };
+        site.oneway.owned(ServerId(u16::try_from(id).unwrap()), none);
+        site.report(id, after);
+    };
+    let well: fn(&mut LoadReport) = |_| {};
+    let other_server: fn(&mut LoadReport) = |report| report.server = "b".to_owned();
+    for other in [only_reports, other_address, other_server, other_key] {
+        listed(0, other, other);
+        listed(0, well, other);
+        listed(0, other, well);
+    }
+    listed(1, well, well);
+    // The keeper takes one word after the other.
+    site.fake.wait("the other server's are forgotten", |state| state.flows.len() < 4);
+    assert_eq!([0, 1].map(|slot| site.fake.book(Slot(slot)).open), [2, 0]);
+    listed(0, well, well);
+    site.fake.wait("by a word that counts they are forgotten", |state| state.flows.is_empty());
+    site.oneway.stop();
+}
+
+#[test]
+fn who_may_not_hear_is_not_asked_to_let_go_and_is_not_reset() {
+    for doubt in [only_reports, other_address] {
+        let site = Site::new(&config(2, "multi-handoff", "[policy]\nname = \"round-robin\"\n"));
+        let holder = site.send(client(0), &get("/a")).0.unwrap();
+        (0..9).for_each(|_| site.report(usize::from(holder.0), doubt));
+        for path in ["/b", "/c", "/d"] {
+            assert_eq!(site.send(client(0), &get(path)).0, Some(holder), "it would not let go");
+        }
+        site.oneway.keeper().turn();
+        assert_eq!(site.holder(client(0)), Some(holder), "its program may be there yet");
+        assert_eq!(site.load_of(holder.0), 1.0);
+        site.report(usize::from(holder.0), |_| {});
+        let next = ["/e", "/f"].map(|path| site.send(client(0), &get(path)).0);
+        assert!(next.contains(&Some(Slot(1 - holder.0))), "it moves again: {next:?}");
+    }
+}
+
+#[test]
+fn a_holder_that_is_doubted_serves_what_is_its_own() {
+    let site = Site::new(&config(1, "multi-handoff", ""));
+    let holder = site.send(client(0), &get("/a")).0;
+    let fault = agent::Fault { stops: true, ..agent::Fault::default() };
+    (0..3).for_each(|_| site.report(0, |report| report.faults = vec![fault.clone()]));
+    assert_eq!(site.oneway.view().taking(), (0, 1));
+    assert_eq!(site.send(client(0), &get("/b")).0, holder, "nothing is handed over");
+    assert_eq!(site.send(client(1), &get("/b")).0, None, "but this would be");
+    assert_eq!(unconfirmed(&site), 1);
+}
+
+#[test]
+fn what_a_holder_cannot_fetch_from_a_lost_server_it_serves_itself() {
+    let site = Site::new(&config(2, "forward", "[policy]\nname = \"round-robin\"\n"));
+    assert_eq!(site.send(client(0), &get("/a")).0, Some(Slot(0)));
+    (0..5).for_each(|_| site.report(1, other_key));
+    site.oneway.keeper().turn();
+    for path in ["/b", "/c", "/d"] {
+        assert_eq!(site.send(client(0), &get(path)).0, Some(Slot(0)));
+        assert_eq!([0, 1].map(|id| site.load_of(id)), [1.0, 0.0], "nothing is begun elsewhere");
+    }
+    assert!(site.fake.state().relayed.is_empty());
 }
