@@ -4,7 +4,7 @@ use super::plan::Asked;
 use super::story::{asked, caveats, failures, headline, how, when};
 use super::study::{Row, SHARE_NAMES, Study, class_name, enough};
 use crate::whatif::words::thousandths;
-use load::{ClassOutcome, Outcome, Slice};
+use load::{Cause, ClassOutcome, Outcome, Slice};
 use serde_json::{Map, Value, json};
 use sim::stats::Estimate;
 
@@ -124,6 +124,9 @@ fn run(outcome: &Outcome) -> Value {
 fn slice(slice: &Slice) -> Value {
     let [p50_us, p90_us, p99_us] = slice.pages_us;
     let ms = |(us, share)| enough(slice.pages, share).then_some(us as f64 / 1e3);
+    let causes = Cause::ALL.iter().zip(slice.failed).filter(|(_, count)| *count > 0);
+    let failed: Map<String, Value> =
+        causes.map(|(cause, count)| (cause.name().to_owned(), count.into())).collect();
     json!({
         "at_s": thousandths(slice.at_s),
         "sessions": slice.sessions,
@@ -131,7 +134,8 @@ fn slice(slice: &Slice) -> Value {
         "requests": slice.requests,
         "connections": slice.connections,
         "body_bytes": slice.body_bytes,
-        "failed": slice.failed,
+        "failed": slice.failed.iter().sum::<u64>(),
+        "failed_by_cause": failed,
         "under_way": slice.under_way,
         "cut_off": slice.cut_off,
         "length_s": thousandths(slice.length_s),

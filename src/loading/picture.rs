@@ -166,7 +166,8 @@ pub fn course(outcome: &Outcome) -> Vec<Picture> {
         ("p90", |slice| page_ms(slice, 1)),
         ("p99", |slice| page_ms(slice, 2)),
     ];
-    let failures: [Course; 1] = [("failed requests", |slice| rate(slice, slice.failed))];
+    let failed: Course = ("failed requests", |slice| rate(slice, slice.failed.iter().sum()));
+    let failures = [failed];
     let mut pictures = vec![
         over("Answered in a second", &rates, figure_short),
         over("Times of pages, from when they were due", &times, ms),

@@ -56,8 +56,8 @@ pub struct Slice {
     pub connections: u64,
     /// Bytes of bodies.
     pub body_bytes: u64,
-    /// Requests that failed.
-    pub failed: u64,
+    /// Requests that failed, by [`Cause::index`].
+    pub failed: [u64; Cause::ALL.len()],
     /// Sessions under way at its end.
     pub under_way: u64,
     /// Requests that were due and not settled when the run ended: of its last slice.

@@ -29,7 +29,7 @@ impl SliceTally {
         sum.requests += more.requests;
         sum.connections += more.connections;
         sum.body_bytes += more.body_bytes;
-        sum.failed += more.failed;
+        sum.failed.iter_mut().zip(more.failed).for_each(|(sum, count)| *sum += count);
         sum.under_way += more.under_way;
         sum.cut_off += more.cut_off;
         add(&mut self.pages_us, &other.pages_us);
@@ -182,7 +182,7 @@ impl Tally {
             self.outcome.examples.push(example());
         }
         self.class(class).failed += 1;
-        self.slice(now_ns).counts.failed += 1;
+        self.slice(now_ns).counts.failed[cause.index()] += 1;
     }
 
     /// A page is over; of one that failed: by which cause first.

@@ -105,6 +105,8 @@ fn each_kind_of_bad_reply_is_its_own_cause() {
             assert_eq!(only(&outcome, cause), 1, "{cause} {manner:?}");
             assert_eq!((outcome.answered(), outcome.pages_failed), (3, 1), "{cause} {manner:?}");
             assert_eq!(outcome.examples[0].target, "a.test/1");
+            let then = outcome.slices.iter().map(|slice| slice.failed[cause.index()]);
+            assert_eq!(then.sum::<u64>(), 1, "{cause} {manner:?}");
         }
     }
 }
