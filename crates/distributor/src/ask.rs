@@ -187,7 +187,7 @@ impl Ask {
         let mut books = self.lock();
         books.look(request.at);
         if let Some(old) = before.take_if(|before| !books.holds(before)) {
-            books.finish(old.ticket, Outcome { at: request.at, ok: true, first_byte: None });
+            books.take_back(old.ticket, request.at);
         }
         let offer = books.offer(avoid);
         // Allocates only when somebody is full.
@@ -210,9 +210,7 @@ impl Ask {
             if let Some(turn) = gate.enter() {
                 return Answer::Wait(assigned, turn);
             }
-            // The server did nothing wrong: this end says nothing about it.
-            let nothing = Outcome { at: request.at, ok: true, first_byte: None };
-            books.finish(assigned.ticket, nothing);
+            books.take_back(assigned.ticket, request.at);
             if passed_over.is_empty() {
                 passed_over.extend_from_slice(avoid);
             }
@@ -231,18 +229,20 @@ impl Ask {
 
     /// Writes down that work did not come to its server.
     pub(crate) fn put_back(&self, ticket: Ticket, at: Instant) {
+        self.lock().take_back(ticket, at);
+    }
+
+    /// The same for work that had a place at its server, which is given on.
+    pub(crate) fn take_back(&self, ticket: Ticket, at: Instant) {
         let mut books = self.lock();
-        books.look(at);
-        // The server did nothing wrong: this end says nothing about it.
-        books.finish(ticket, Outcome { at, ok: true, first_byte: None });
+        let server = books.take_back(ticket, at);
+        books.gate(server).release();
     }
 
     /// Writes down the end of work that never got past the queue.
     pub(crate) fn give_up(&self, ticket: Ticket, turn: &Turn, at: Instant) {
         let mut books = self.lock();
-        let server = ticket.server;
-        books.look(at);
-        books.finish(ticket, Outcome { at, ok: true, first_byte: None });
+        let server = books.take_back(ticket, at);
         books.gate(server).give_up(turn);
     }
 }
@@ -348,6 +348,17 @@ impl Books {
         if let Some(link) = &self.link {
             link.count(&self.desk, server);
         }
+    }
+
+    /// [`Desk::take_back`], of which a kernel hears. The server whose work it is no more.
+    fn take_back(&mut self, ticket: Ticket, at: Instant) -> ServerId {
+        let server = ticket.server;
+        self.look(at);
+        self.desk.take_back(ticket, at);
+        if let Some(link) = &self.link {
+            link.count(&self.desk, server);
+        }
+        server
     }
 
     /// Begins a change of the cluster or the policy.

@@ -88,7 +88,7 @@ impl<'w> Place<'w> {
         let id = ticket.server;
         if live.backend(id).is_none() {
             let at = worker.shared.clock.now();
-            worker.shared.ask.finish(ticket, Outcome { at, ok: true, first_byte: None });
+            worker.shared.ask.take_back(ticket, at);
             return None;
         }
         let ticket = Some(ticket);
@@ -118,7 +118,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             let at = self.worker.shared.clock.now();
-            self.worker.shared.ask.finish(ticket, Outcome { at, ok: true, first_byte: None });
+            self.worker.shared.ask.take_back(ticket, at);
         }
     }
 }

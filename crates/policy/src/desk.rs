@@ -194,6 +194,16 @@ impl Desk {
         self.policy.ended(&ended, &self.cluster);
     }
 
+    /// Writes down that work ended before it came to its server. The policy is not told: of how the
+    /// server does, that end says nothing.
+    pub fn take_back(&mut self, ticket: Ticket, at: Instant) {
+        if let Some(recorder) = &mut self.recorder {
+            let work = recorder.work(&ticket);
+            recorder.push(|| Event::TakenBack { work, at });
+        }
+        self.cluster.end(ticket.server, ticket.amount, at);
+    }
+
     /// Replaces what is counted elsewhere for a server: see [`Cluster::elsewhere_all`].
     pub fn elsewhere(&mut self, id: ServerId, count: Elsewhere, at: Instant) {
         self.elsewhere_all(&[(id, count)], at);

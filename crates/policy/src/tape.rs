@@ -99,6 +99,13 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
+    /// [`Desk::take_back`].
+    TakenBack {
+        /// Which work.
+        work: Work,
+        /// When.
+        at: Instant,
+    },
     /// [`Desk::elsewhere_all`], where a count was another one.
     Counted {
         /// By server.

@@ -62,6 +62,11 @@ impl Clerk {
         self.desk.finish(ticket, outcome);
     }
 
+    /// Work did not come to its server: see [`Desk::take_back`].
+    pub fn take_back(&mut self, ticket: Ticket, at: Instant) {
+        self.desk.take_back(ticket, at);
+    }
+
     /// A new batch of a connection begins: see [`Held::batch_begin`].
     pub fn batch_begin(&mut self, held: &mut Held, at: Instant) {
         held.batch_begin(&mut self.desk, at);

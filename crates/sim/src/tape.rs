@@ -130,6 +130,10 @@ impl Player {
                 self.seen.ends += 1;
                 self.seen.failures += usize::from(!outcome.ok);
             }
+            Event::TakenBack { work, at } => {
+                let ticket = self.ticket(work, event)?;
+                self.clerk.take_back(ticket, *at);
+            }
             Event::Counted { counts, at } => self.clerk.counted(counts, *at),
             Event::Turned { class, turns } => self.clerk.turned(*class, *turns),
             Event::Changed(steps) => {

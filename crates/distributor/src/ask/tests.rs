@@ -235,3 +235,30 @@ fn another_policy_is_not_bound_by_what_the_one_before_it_promised() {
     ask.change_with(Some(another), |_| (), |_, ()| ());
     assert_eq!(model.repeat(&question()), None, "though the servers are the same");
 }
+
+#[test]
+fn work_that_did_not_come_to_its_server_says_nothing_of_how_fast_that_is() {
+    let ask = ask_of("peak-ewma", 1);
+    let at = Instant(3_000_000_000);
+    let later = Request { at, ..question() };
+    let cost = || ask.books().desk().explain(&later).candidates;
+    let before = cost();
+    let course = || ask.decide_where(&question(), &[], |_| false);
+    let aside = || match course() {
+        Some(Course::Relayed(assigned)) => assigned,
+        _ => panic!("no server takes connections over"),
+    };
+    ask.put_back(aside().ticket, at);
+    assert_eq!(cost(), before, "nobody took it");
+    let old = aside();
+    ask.set_gate(ServerId(0), 1, 1);
+    ask.change_with(None, |_| (), |books, ()| books.next_version());
+    let Answer::Go(taken) = ask.admit(Some(old), &later, &[]) else { panic!("it is free") };
+    let Answer::Wait(assigned, turn) = ask.assign(&question(), &[]) else { panic!("it is full") };
+    assert!(matches!(ask.assign(&question(), &[]), Answer::Full));
+    ask.give_up(assigned.ticket, &turn, at);
+    ask.take_back(taken.ticket, at);
+    assert_eq!(cost(), before, "nor was anything served");
+    assert_eq!(ask.books().desk().cluster().total(), Load::ZERO);
+    assert!(matches!(ask.assign(&later, &[]), Answer::Go(_)), "the place is free again");
+}
