@@ -83,7 +83,7 @@ bench-sim: bpf ## simulated requests a second, and 10,000,000 log lines under 8 
 	$(CARGO) bench --locked -p sim --bench replay
 	benches/sim/ten_million.sh $(BATON)
 
-experiments: bpf peers ## the papers' prototypes, live: under half an hour on a quiet machine (installs: bpf, peers)
+experiments: bpf peers ## the papers' prototypes, live: about half an hour on a quiet machine (installs: bpf, peers)
 	$(CARGO) build --release --locked
 	$(BATON) experiment
 	$(BATON) experiment --page

@@ -50,6 +50,10 @@ pub fn run(args: &Flags) -> Outcome {
     };
     let size = if args.quick { Size::Quick } else { Size::Full };
     crate::limits::connections_allowed(CONNECTIONS);
+    // To learn at the end that nothing can be written would cost half an hour.
+    for experiment in &chosen {
+        experiment.prepare(&args.out)?;
+    }
     let lab = Lab::open()?;
     for experiment in chosen {
         let known = match args.again {

@@ -46,7 +46,7 @@ use std::time::Duration;
 pub enum Size {
     /// The shape: all of them together in four minutes.
     Quick,
-    /// What the page is made from: under half an hour.
+    /// What the page is made from: about half an hour.
     Full,
 }
 
@@ -148,6 +148,18 @@ impl Experiment {
         notes.push(("took".to_owned(), format!("{took_s:.0} s")));
         notes.extend(failed.into_iter().map(|reason| ("not measured".to_owned(), reason)));
         Ok(Some(Table { notes, rows }))
+    }
+
+    /// Makes `<folder>/<name>`, and sees that something can be written there.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub fn prepare(&self, folder: &Path) -> Result<()> {
+        let own = folder.join(self.name);
+        fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;
+        let draft = own.join(".draft");
+        fs::write(&draft, "").with_context(|| format!("cannot write to {}", own.display()))?;
+        fs::remove_file(&draft).with_context(|| format!("cannot remove {}", draft.display()))
     }
 
     /// Writes table, pictures and page to `<folder>/<name>`.

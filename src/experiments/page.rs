@@ -5,7 +5,7 @@ use super::claims::{CLAIMS, LiveClaim, Tables};
 use super::picture::axis;
 use super::table::short;
 use super::{EXPERIMENTS, Experiment, Table};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -40,11 +40,16 @@ pub fn readme(experiment: &Experiment, table: &Table) -> String {
 pub fn render(tables: &Tables, folder: &str) -> String {
     let mut text = format!(
         "{BEGIN}\n## Live experiments\n\nWhat the papers did with prototypes, done again by `baton \
-         experiment` (`make experiments`, under half an hour; `make experiments-quick`, \
+         experiment` (`make experiments`, about half an hour; `make experiments-quick`, \
          four), which writes this part from the numbers in [experiments]({folder}). Times and \
          rates are those of the modelled cluster, whose seconds last as long as the time scale \
-         says; CPU shares are real. A number with `*` was measured where something other than the \
-         modelled cluster may have been the bottleneck: the table's column `limit` says what.\n\n"
+         says; CPU shares are real. A number is the middle of its repeats, with the least and the \
+         greatest behind it. One with `*` was measured where something other than the modelled \
+         cluster may have been the bottleneck; the table's column `limit` says what: `front`, \
+         `client`, `origins` and `machine` were busy, `others` used the processors (other \
+         programs, or other machines on the same ones), answers were `late`, the `window` of time ended \
+         before its requests did. What others disturbed is measured anew by `baton experiment NAME \
+         --again`.\n\n"
     );
     text.push_str(
         "### Claims\n\n| claim | outcome | what was published | measured here | notes |\n",
@@ -200,8 +205,26 @@ pub fn part(page: &str) -> &str {
 pub fn write(folder: &Path, path: &Path) -> Result<()> {
     let page =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = inserted(&page, &render(&tables(folder)?, "../experiments"));
+    ensure!(
+        page.contains(BEGIN),
+        "{} has no part for the experiments: put the lines\n{BEGIN}{END}where it shall be",
+        path.display()
+    );
+    let text = inserted(&page, &render(&tables(folder)?, &way(path, folder)));
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The way from a page to a folder, for links. Where it cannot be told, the folder as it is named.
+fn way(page: &Path, folder: &Path) -> String {
+    let whole = |path: &Path| fs::canonicalize(path).ok();
+    let (Some(page), Some(to)) = (whole(page), whole(folder)) else {
+        return folder.display().to_string();
+    };
+    let from = page.parent().unwrap_or(&page);
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| "..".to_owned());
+    let down = to.components().skip(shared).map(|part| part.as_os_str().display().to_string());
+    up.chain(down).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]
@@ -218,6 +241,20 @@ mod tests {
         assert_eq!(second, format!("# Page\n\ntheirs\n\n{BEGIN}two\n{END}\nbelow\n"));
         assert_eq!(part(&second), format!("{BEGIN}two\n{END}"));
         assert_eq!(part("# Page\n"), "");
+    }
+
+    #[test]
+    fn links_lead_from_the_page_to_the_numbers_and_a_page_without_a_place_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (docs, out) = (folder.path().join("docs"), folder.path().join("found/here"));
+        fs::create_dir_all(&docs).expect("made");
+        fs::create_dir_all(&out).expect("made");
+        let page = docs.join("page.md");
+        fs::write(&page, "# Page\n").expect("written");
+        assert_eq!(way(&page, &out), "../found/here");
+        let error = write(&out, &page).expect_err("it has no place").to_string();
+        assert!(error.contains("page.md") && error.contains(BEGIN), "{error}");
+        assert_eq!(fs::read_to_string(&page).expect("read"), "# Page\n");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  baton experiment                       # all of them: under half an hour, on a quiet machine
+  baton experiment                       # all of them: about half an hour, on a quiet machine
   baton experiment lard --quick --out /tmp/experiments
   baton experiment lard --again          # the points that others disturbed, once more
   baton experiment --page                # docs/RESULTS-LIVE.md from the numbers that are there
