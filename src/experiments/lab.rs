@@ -168,7 +168,8 @@ impl Lab {
         const SECOND: Duration = Duration::from_secs(1);
         while *most >= SECOND && !self.is_stopped() {
             let before = Reading::now(&[])?;
-            std::thread::sleep(SECOND);
+            // A second, or until we are asked to stop: then the loop ends by itself.
+            let _late = self.block_on(async { tokio::time::timeout(SECOND, self.stopped()).await });
             *most -= SECOND;
             if Reading::now(&[])?.since(&before).others <= STILL_MAX {
                 break;

@@ -47,9 +47,9 @@ pub fn render(tables: &Tables, folder: &str) -> String {
          greatest behind it. One with `*` was measured where something other than the modelled \
          cluster may have been the bottleneck; the table's column `limit` says what: `front`, \
          `client`, `origins` and `machine` were busy, `others` used the processors (other \
-         programs, or other machines on the same ones), answers were `late`, the `window` of time ended \
-         before its requests did. What others disturbed is measured anew by `baton experiment NAME \
-         --again`.\n\n"
+         programs, or other machines on the same ones), answers were `late`, the `window` of time \
+         ended before its requests did. What others disturbed is measured anew by `baton \
+         experiment NAME --again`.\n\n"
     );
     text.push_str(
         "### Claims\n\n| claim | outcome | what was published | measured here | notes |\n",
