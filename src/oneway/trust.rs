@@ -292,9 +292,9 @@ impl Trust {
         self.known(id).is_none_or(well)
     }
 
-    /// Whether a server would hear that it is to give a connection of an address up. One whose agent
-    /// only reports may have a program yet, for what is pinned stays: it keeps what it has, and that
-    /// is not given up either.
+    /// Whether a server would hear that it is to give a connection of an address up. One whose
+    /// agent only reports may have a program yet, for what is pinned stays: it keeps what it has,
+    /// and that is not given up either.
     pub(super) fn hears(&self, id: ServerId, vip: SocketAddr) -> bool {
         let Some(known) = self.known(id) else { return true };
         match &known.standing {
