@@ -198,7 +198,11 @@ mod tests {
 
     /// The words of the line that begins with a server's name.
     fn row<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
-        text.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().collect()
+        text.lines()
+            .find(|line| line.starts_with(name))
+            .expect("its line")
+            .split_whitespace()
+            .collect()
     }
 
     #[test]

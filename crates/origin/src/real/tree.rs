@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn documents_have_the_content_of_their_target_whatever_their_length() {
-        let root = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().expect("a folder");
         for kernel in [false, true] {
             let mut tree = tree(root.path(), 1 << 30, kernel);
             for bytes in [0, 1, 4096, 5000, READ_BYTES as u64, 3_000_001] {
@@ -299,10 +299,10 @@ mod tests {
 
     #[test]
     fn a_tree_that_is_as_large_as_it_may_be_says_so_and_counts_what_was_there() {
-        let root = tempfile::tempdir().unwrap();
-        tree(root.path(), 10_000, false).make(TargetId(1), 6_000).unwrap();
+        let root = tempfile::tempdir().expect("a folder");
+        tree(root.path(), 10_000, false).make(TargetId(1), 6_000).expect("made");
         let mut again = tree(root.path(), 10_000, false);
-        again.make(TargetId(1), 6_000).unwrap();
+        again.make(TargetId(1), 6_000).expect("made");
         let error = again.make(TargetId(2), 6_000).unwrap_err().to_string();
         assert!(error.contains("12000 bytes and may hold 10000"), "{error}");
         again.make(TargetId(1), 9_000).unwrap();
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_kernels_cache_has_what_was_read_through_it() {
-        let root = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().expect("a folder");
         let (mut tree, cached) = (tree(root.path(), 1 << 20, true), Cached::new(root.path()));
         assert_eq!(cached.read(TargetId(7), 9_000), None, "nobody made it");
         tree.make(TargetId(7), 9_000).unwrap();
@@ -322,12 +322,12 @@ mod tests {
 
     fn files(folder: &Path) -> Vec<String> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
             if path.is_dir() {
                 names.extend(files(&path));
             } else {
-                names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+                names.push(path.file_name().expect("a name").display().to_string());
             }
         }
         names.sort();
@@ -336,29 +336,31 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_leaves_no_draft() {
-        let root = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().expect("a folder");
         let mut tree = tree(root.path(), 1 << 20, false);
         // What is to become the document is in the way.
-        std::fs::create_dir_all(path(&tree.folder, TargetId(1)).join("x")).unwrap();
+        std::fs::create_dir_all(path(&tree.folder, TargetId(1)).join("x")).expect("made");
         assert!(tree.make(TargetId(1), 6_000).is_err());
         assert_eq!(files(root.path()), ["database"]);
     }
 
     #[test]
     fn drafts_that_somebody_left_are_removed_and_those_being_written_are_not() {
-        let root = tempfile::tempdir().unwrap();
-        tree(root.path(), 20_000, false).make(TargetId(1), 6_000).unwrap();
+        let root = tempfile::tempdir().expect("a folder");
+        tree(root.path(), 20_000, false).make(TargetId(1), 6_000).expect("made");
         let document = path(&root.path().join("documents"), TargetId(1));
         let left = [document.with_extension("7-0"), root.path().join("database.1-22")];
         for draft in &left {
-            std::fs::write(draft, [0; 15_000]).unwrap();
+            std::fs::write(draft, [0; 15_000]).expect("written");
         }
         // None of ours: it has another form.
         let others = ["database.old", "database.1-", "notes.1-2"];
-        others.iter().for_each(|name| std::fs::write(root.path().join(name), "x").unwrap());
-        let (file, draft) = super::draft(&document).unwrap();
+        others
+            .iter()
+            .for_each(|name| std::fs::write(root.path().join(name), "x").expect("written"));
+        let (file, draft) = super::draft(&document).expect("a draft");
         // What is left or not yet whole is not in the way of what may be made.
-        tree(root.path(), 12_000, false).make(TargetId(2), 6_000).unwrap();
+        tree(root.path(), 12_000, false).make(TargetId(2), 6_000).expect("made");
         assert_eq!(left.map(|draft| draft.exists()), [false, false]);
         assert!(draft.exists() && others.iter().all(|name| root.path().join(name).exists()));
         drop(file);
@@ -369,7 +371,7 @@ mod tests {
 
     #[test]
     fn queries_read_whole_pages_of_a_database_that_is_made_once() {
-        let root = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().expect("a folder");
         let mut dice = Dice::new(1);
         tree(root.path(), 0, false).query(100, &mut dice).unwrap();
         let path = root.path().join("database");
