@@ -4,6 +4,7 @@
 use super::claims::{Outcome, Verdict};
 use super::lard::HAPROXY;
 use super::reader::{Pair, Reader};
+use super::table::middle;
 use super::{Row, Spread};
 
 /// A claim is reproduced from this share of the published gain on: 2.35 of 2.5, 1.117 of 1.13.
@@ -184,8 +185,7 @@ fn distance(reader: &Reader, case: &str, curve: &str, x: f64) -> Option<[f64; 3]
     let far = |row: &Row| row.get("utilisation_max") - row.get("utilisation_min");
     let mut all: Vec<f64> = reader.rows(case, curve, x).into_iter().map(far).collect();
     all.sort_by(f64::total_cmp);
-    let middle = f64::midpoint(*all.get((all.len().max(1) - 1) / 2)?, all[all.len() / 2]);
-    Some([*all.first()?, middle, *all.last()?])
+    Some([*all.first()?, middle(&all)?, *all.last()?])
 }
 
 pub fn ahead_when_light(reader: &Reader) -> Option<Outcome> {

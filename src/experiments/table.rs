@@ -138,6 +138,12 @@ pub struct Spread {
     pub limited: bool,
 }
 
+/// The middle of sorted values; of an even number, the mean of the two middle ones. `None` of none.
+pub(super) fn middle(sorted: &[f64]) -> Option<f64> {
+    let before = sorted.len().checked_sub(1)? / 2;
+    Some(f64::midpoint(sorted[before], sorted[sorted.len() / 2]))
+}
+
 /// All rows of an experiment, and under which circumstances they came about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
@@ -180,8 +186,7 @@ impl Table {
             rows.iter().map(|row| row.get(column)).filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
-        let count = values.len();
-        let median = f64::midpoint(values[(count - 1) / 2], values[count / 2]);
+        let median = middle(&values)?;
         let limited = rows.iter().any(|row| !row.limit.is_empty());
         Some(Spread { median, min, max, count: values.len(), limited })
     }

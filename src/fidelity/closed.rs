@@ -124,17 +124,11 @@ impl Closed {
             hit_ratio: mean(papers.iter().map(|found| found.hit_ratio)),
             requests_s: mean(papers.iter().map(|found| found.requests_s)),
         };
+        let experiment = format!("trace, {}", policy.name);
         let compared = |pairs: &Pairs<Found>| {
-            let compare = |kind, of: fn(&Found) -> f64| Comparison {
-                experiment: format!("trace, {}", policy.name),
-                kind,
-                live: pairs.live.iter().map(of).collect(),
-                simulated: pairs.simulated.iter().map(of).collect(),
-                disturbed: pairs.disturbed,
-            };
             vec![
-                compare(Kind::Hits, |found| found.hit_ratio),
-                compare(Kind::Throughput, |found| found.requests_s),
+                pairs.compare(&experiment, Kind::Hits, |found| found.hit_ratio),
+                pairs.compare(&experiment, Kind::Throughput, |found| found.requests_s),
             ]
         };
         let play = |_| {

@@ -142,17 +142,10 @@ impl Pages {
         let compared = |pairs: &Pairs<Found>| {
             let busy = busy.get().0 / busy.get().1;
             let experiment = format!("pages, {load} ({:.0}%), {}", busy * 100.0, policy.name);
-            let compare = |kind, of: fn(&Found) -> f64| Comparison {
-                experiment: experiment.clone(),
-                kind,
-                live: pairs.live.iter().map(of).collect(),
-                simulated: pairs.simulated.iter().map(of).collect(),
-                disturbed: pairs.disturbed,
-            };
             vec![
-                compare(Kind::Hits, |found| found.hit_ratio),
-                compare(Kind::Throughput, |found| found.pages_s),
-                compare(Kind::PageP90, |found| found.p90_ms),
+                pairs.compare(&experiment, Kind::Hits, |found| found.hit_ratio),
+                pairs.compare(&experiment, Kind::Throughput, |found| found.pages_s),
+                pairs.compare(&experiment, Kind::PageP90, |found| found.p90_ms),
             ]
         };
         until_sure(runs, play, paper, compared)

@@ -1,7 +1,7 @@
 //! Live runs, repeated until they say something: those during which others used the processors are
 //! thrown away, and there are as many as it takes to be sure.
 
-use super::verdict::{Comparison, Verdict};
+use super::verdict::{Comparison, Kind, Verdict};
 use crate::exit::say;
 use crate::experiments::Lab;
 use anyhow::Result;
@@ -46,6 +46,19 @@ pub(super) struct Pairs<T> {
     pub disturbed: bool,
 }
 
+impl<T> Pairs<T> {
+    /// One figure of all runs beside the simulated ones.
+    pub fn compare(&self, experiment: &str, kind: Kind, of: fn(&T) -> f64) -> Comparison {
+        Comparison {
+            experiment: experiment.to_owned(),
+            kind,
+            live: self.live.iter().map(of).collect(),
+            simulated: self.simulated.iter().map(of).collect(),
+            disturbed: self.disturbed,
+        }
+    }
+}
+
 /// Plays run after run, by number from 0, until `compare` is sure of all it makes of them; `None`
 /// when we were asked to stop. Which runs count is said by what others did, never by what was
 /// found.
@@ -84,15 +97,12 @@ pub(super) fn until_sure<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::Kind;
     use super::*;
 
     const RUNS: Runs = Runs { least: 2, most: 5, thrown: 4 };
 
     fn compared(pairs: &Pairs<f64>) -> Vec<Comparison> {
-        let (live, simulated) = (pairs.live.clone(), pairs.simulated.clone());
-        let (experiment, disturbed) = ("e".to_owned(), pairs.disturbed);
-        vec![Comparison { experiment, kind: Kind::PageP90, live, simulated, disturbed }]
+        vec![pairs.compare("e", Kind::PageP90, |found| *found)]
     }
 
     fn played(runs: &[(f64, f64)]) -> (Comparison, usize) {
