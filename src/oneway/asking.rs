@@ -226,7 +226,7 @@ impl Asking {
         slot: Slot,
         scribe: &mut Scribe<'_>,
     ) {
-        let delivered = self.delivered(held, slot);
+        let delivered = delivered(held.delivery, held.holder, slot);
         self.seen.delivered(delivered);
         if !answer.read {
             return;
@@ -258,17 +258,18 @@ impl Asking {
         let _read_again = read(&held.payload, live, &mut note);
     }
 
-    fn delivered(&self, held: &Held, slot: Slot) -> Delivered {
-        match held.holder {
-            None => Delivered::Handoff,
-            Some(holder) if holder == slot => Delivered::Stayed,
-            Some(_) if held.delivery == Delivery::Forward => Delivered::Forward,
-            Some(_) => Delivered::Moved,
-        }
-    }
-
     fn name(&self, live: &Live, slot: Slot) -> String {
         name(&self.bridge, live, slot)
+    }
+}
+
+/// How a request came to the server of a slot that `holder` had the connection of.
+pub(super) fn delivered(delivery: Delivery, holder: Option<Slot>, slot: Slot) -> Delivered {
+    match holder {
+        None => Delivered::Handoff,
+        Some(holder) if holder == slot => Delivered::Stayed,
+        Some(_) if delivery == Delivery::Forward => Delivered::Forward,
+        Some(_) => Delivered::Moved,
     }
 }
 

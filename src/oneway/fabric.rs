@@ -154,6 +154,9 @@ pub enum RowState {
     Draining,
     /// Nothing; its connections are to be reset.
     Down,
+    /// As draining. What is sent in an envelope is lost there, so its connections stay and need none;
+    /// one whose hand-over was lost is reset when its client repeats its request.
+    Deaf,
 }
 
 /// Connections of one server.
@@ -289,10 +292,10 @@ pub struct Repeated {
     pub class: policy::Class,
     /// Whether it was a turn of a wheel.
     pub wheel: bool,
-    /// Whether it was the first of its connection.
-    pub first: bool,
-    /// Whether the connection went from another server to this one.
-    pub moved: bool,
+    /// How the requests of that address are delivered.
+    pub delivery: Delivery,
+    /// Who had the connection; `None`: it was its first request.
+    pub holder: Option<Slot>,
     /// When, on the switch's clock.
     pub at: policy::Instant,
 }

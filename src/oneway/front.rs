@@ -95,6 +95,11 @@ impl Programs {
     fn kernel_ns(&self, at: Instant) -> u64 {
         self.zero_ns.saturating_add(at.0)
     }
+
+    fn delivery(&self, address: SocketAddr) -> Option<Delivery> {
+        let deliveries = self.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
+        deliveries.get(&address).copied()
+    }
 }
 
 fn system(error: handoff::Error) -> io::Error {
@@ -136,6 +141,7 @@ impl Fabric for Programs {
                 RowState::Up => handoff::State::Up,
                 RowState::Draining => handoff::State::Draining,
                 RowState::Down => handoff::State::Down,
+                RowState::Deaf => handoff::State::Deaf,
             },
             agent_port: row.agent_port,
         });
@@ -148,6 +154,7 @@ impl Fabric for Programs {
                 handoff::State::Up => RowState::Up,
                 handoff::State::Draining => RowState::Draining,
                 handoff::State::Down => RowState::Down,
+                handoff::State::Deaf => RowState::Deaf,
             };
             let (address, name, agent_port) = (row.address, row.name, row.agent_port);
             (Slot(slot), Row { address, name, state, agent_port })
@@ -267,6 +274,8 @@ impl Fabric for Programs {
 
     fn told(&self, patience: Duration, take: &mut dyn FnMut(Repeated)) -> io::Result<()> {
         let mut ours = |told: handoff::Repeated| {
+            // Given up meanwhile: what is told now was handed over.
+            let delivery = self.delivery(told.vip).unwrap_or(Delivery::MultiHandoff);
             take(Repeated {
                 client: told.client,
                 listener: told.vip,
@@ -274,8 +283,8 @@ impl Fabric for Programs {
                 target: TargetId(told.target),
                 class: Class(told.class),
                 wheel: told.wheel,
-                first: told.holder.is_none(),
-                moved: told.holder.is_some() && told.holder != told.slot,
+                delivery,
+                holder: told.holder.map(Slot),
                 at: Instant(told.at_ns.saturating_sub(self.zero_ns)),
             });
         };

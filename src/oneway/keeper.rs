@@ -76,6 +76,7 @@ impl Keeper {
 
     /// Brings rows in line with the cluster. One to which letters are lost is as good as down where
     /// connections cannot go on without: the programs reset what they have for a row that is down.
+    /// Elsewhere only those are lost that have not arrived.
     pub(super) fn align(&self) {
         let mut states = states(self.shared.ask.books().desk().cluster());
         {
@@ -86,7 +87,13 @@ impl Keeper {
                     tables.trust.is_down(id);
                 }
                 let lost = letters && tables.trust.is_lost(id);
-                *state = state.map(|state| if lost { RowState::Down } else { state });
+                let deaf = tables.trust.takes_nothing(id);
+                *state = state.map(|state| match state {
+                    RowState::Down => RowState::Down,
+                    _ if lost => RowState::Down,
+                    _ if deaf => RowState::Deaf,
+                    state => state,
+                });
             }
         }
         self.bridge.align(|id| states.get(id.index()).copied().flatten());

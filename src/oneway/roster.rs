@@ -90,8 +90,8 @@ impl Roster {
     }
 
     /// Brings the states of rows in line: `state` of each server that is still there, and draining
-    /// for all other rows, but where the same server has joined anew and is down: then it is down
-    /// for its old connections too. Returns the rows to write; a row that nobody needs is cleared.
+    /// for all other rows, but where the same server has joined anew and is down or deaf: then it is
+    /// that for its old connections too. Returns the rows to write; a row that nobody needs is cleared.
     pub(super) fn align(
         &mut self,
         state: impl Fn(ServerId) -> Option<RowState>,
@@ -99,9 +99,12 @@ impl Roster {
     ) -> Vec<(Slot, Option<Row>)> {
         let mut writes = Vec::new();
         let current = (0u16..).map(ServerId).zip(&self.current);
-        let down = current.filter(|(id, _)| state(*id) == Some(RowState::Down));
         let row = |slot: Slot| self.rows[usize::from(slot.0)].map(|entry| entry.row);
-        let down: Vec<Row> = down.filter_map(|(_, slot)| row((*slot)?)).collect();
+        let gone = current.filter_map(|(id, slot)| {
+            let state = state(id).filter(|state| matches!(state, RowState::Down | RowState::Deaf));
+            Some(Row { state: state?, ..row((*slot)?)? })
+        });
+        let gone: Vec<Row> = gone.collect();
         let same = |one: &Row, other: &Row| (one.name, one.address) == (other.name, other.address);
         for at in 0..self.rows.len() {
             let slot = Slot(at as u16);
@@ -114,8 +117,8 @@ impl Roster {
                     writes.push((slot, None));
                 }
                 wanted => {
-                    let is_down = down.iter().any(|down| same(down, &entry.row));
-                    let otherwise = if is_down { RowState::Down } else { RowState::Draining };
+                    let gone = gone.iter().find(|gone| same(gone, &entry.row));
+                    let otherwise = gone.map_or(RowState::Draining, |gone| gone.state);
                     let need = match entry.need {
                         _ if wanted.is_some() => Need::Server,
                         Need::Server => Need::Connections(self.looks),
@@ -297,6 +300,9 @@ mod tests {
         let down = Row { state: RowState::Down, ..row };
         let writes = roster.align(by, book);
         assert_eq!(writes, [(old, Some(down)), (new, Some(down))], "{moved:?} is another machine");
+        let by = |id| Some(if id == ServerId(1) { RowState::Deaf } else { RowState::Up });
+        let deaf = Row { state: RowState::Deaf, ..row };
+        assert_eq!(roster.align(by, book), [(old, Some(deaf)), (new, Some(deaf))]);
         assert_eq!(roster.slots(ServerId(1)), [old, new], "and its agent speaks for both");
         assert_eq!(roster.slots(ServerId(2)), [moved]);
         assert_eq!(roster.slots(ServerId(0)), [], "it has left");

@@ -1,9 +1,9 @@
 //! The thread that writes down what the kernel answered by itself, as far as it is known.
 
-use super::asking::name;
+use super::asking::{delivered, name};
 use super::bridge::Bridge;
 use super::fabric::Repeated;
-use distributor::journal::{Choice, Delivered};
+use distributor::journal::Choice;
 use distributor::{Passed, Scribe, Shared, say};
 use policy::{Expect, Request, Why};
 use std::sync::Arc;
@@ -35,11 +35,6 @@ pub(super) fn write_down(
 ) {
     let Some(slot) = told.slot else { return };
     let live = shared.live.load();
-    let delivered = match (told.first, told.moved) {
-        (true, _) => Delivered::Handoff,
-        (false, true) => Delivered::Moved,
-        (false, false) => Delivered::Stayed,
-    };
     let passed = Passed {
         question: Request { at: told.at, target: told.target, class: told.class, holder: None },
         client: told.client.ip().to_canonical(),
@@ -55,7 +50,7 @@ pub(super) fn write_down(
         why: Some(if told.wheel { Why::Rotation } else { Why::Affinity }),
         choice: Choice::default(),
         expect: Expect::Unknown,
-        delivered,
+        delivered: delivered(told.delivery, told.holder, slot),
     };
     scribe.note(&passed, live.settings.access);
 }

@@ -63,6 +63,7 @@ impl Oneway {
                 RowState::Up => "up",
                 RowState::Draining => "draining",
                 RowState::Down => "down",
+                RowState::Deaf => "deaf",
             };
             OnewayServer {
                 server: name(&self.bridge, live, slot),

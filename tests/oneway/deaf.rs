@@ -1,12 +1,13 @@
 //! Promise: connections at a server that cannot hear its front-end any more end when they need it
 //! to, and only then; new ones are relayed meanwhile.
 
-use crate::client::Client;
+use crate::client::{Client, get};
 use crate::on;
 use crate::site::{Setup, Site, files};
 use control::view::OnewayView;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use testbed::{Adversity, Host};
 
 /// New connections by who has them; each has had a reply.
 fn by_server(site: &Site, count: usize) -> BTreeMap<String, Vec<Client>> {
@@ -88,6 +89,41 @@ fn connections_that_stay_anyway_go_on_at_a_server_with_another_key() {
         }
         let view = site.oneway(|_| true);
         assert_eq!((open(&view), view.swept["reset"]), (vec![10, 10], 0), "{view:?}");
+        drop(clients);
+        site.is_at_rest();
+    });
+}
+
+#[test]
+fn a_hand_over_that_was_lost_before_its_server_was_known_to_be_deaf_is_not_waited_for() {
+    on(setup("handoff"), |site| {
+        let wire = site.bed.wire(Host::Server(1)).unwrap();
+        wire.set(Adversity { loss: 1.0, ..Adversity::default() }).unwrap();
+        let mut clients = site.clients(10);
+        clients.iter_mut().for_each(|client| client.send(get(&files()[1].path)));
+        site.oneway(|view| open(view) == [5, 5]);
+
+        // What they repeat comes to a program that opens none of it.
+        site.setup.wrong = &[1];
+        site.kill_agent(1);
+        site.start_agent(1);
+        wire.set(Adversity::default()).unwrap();
+        let (mut answered, mut reset) = (0, 0);
+        for client in &mut clients {
+            match client.reply() {
+                Ok(reply) => {
+                    reply.is(&files()[1]);
+                    answered += 1;
+                }
+                Err(how) => {
+                    assert_eq!(how, ErrorKind::ConnectionReset);
+                    reset += 1;
+                }
+            }
+        }
+        assert_eq!((answered, reset), (5, 5));
+        let view = site.oneway(|view| open(view) == [0, 5]);
+        assert_eq!(view.servers[0].state, "deaf");
         drop(clients);
         site.is_at_rest();
     });

@@ -17,6 +17,9 @@ static __always_inline int deliver(struct __sk_buff *skb, struct passage *t, str
 	other = bpf_map_lookup_elem(&servers, &slot);
 	if (slot != RELAY && (!other || other->state != SERVER_UP))
 		return send_plain(skb, &t->p, flow, holder);
+	/* It would not hear that it is to give the connection up, or whose the request is. */
+	if (holder->state == SERVER_DEAF)
+		return send_plain(skb, &t->p, flow, holder);
 	if (flow->delivery == DELIVERY_FORWARD) {
 		/* A verdict for the relay means a relay, and it is at one. */
 		if (!other)
@@ -124,7 +127,9 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 	if (!holder)
 		return TC_ACT_SHOT;
 	if (t->verdict == CLOSE) {
-		close_flow(flow);
+		/* Meant for the connection that was looked at: another may have its ports now. */
+		if (t->p.seq == flow->next_seq)
+			close_flow(flow);
 		return TC_ACT_SHOT;
 	}
 	/* Whoever sent this does not know the connection: the server's stack judges, we learn nothing. */
@@ -151,6 +156,9 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		holder = bpf_map_lookup_elem(&servers, &slot);
 		if (!holder)
 			return TC_ACT_SHOT;
+		/* The hand-over was lost, and so would be any other. */
+		if (holder->state == SERVER_DEAF)
+			return reset_client(skb, t, flow);
 		count(COUNT_HANDED_AGAIN);
 		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);
 	}

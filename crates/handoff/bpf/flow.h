@@ -44,6 +44,7 @@ struct passage {
 	__u32 verdict;		/* of user space, or ASK when it has not been asked */
 	__u8 answered;		/* came from the TAP */
 	__u8 delivery;
+	__u8 from_server;	/* came in a letter */
 	__u64 now_ns;		/* one reading of the coarse clock for all */
 };
 
@@ -173,7 +174,8 @@ static __noinline int reset_client(struct __sk_buff *skb, const struct passage *
 	count(COUNT_RESET_DOWN);
 	if (t->p.flags & RST || turn_round(skb, &t->p, RST | ACK))
 		return TC_ACT_SHOT;
-	if (skb->ifindex == flow->ifindex)
+	/* Turned round it has the addresses of whoever sent it: a server, if that gave it up. */
+	if (skb->ifindex == flow->ifindex && !t->from_server)
 		return bpf_redirect(skb->ifindex, 0);
 	return bpf_redirect_neigh(flow->ifindex, NULL, 0, 0);
 }

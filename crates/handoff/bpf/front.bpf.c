@@ -48,6 +48,7 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 		if (take_out(skb, letter))
 			return TC_ACT_SHOT;
 		t->p = letter->inner;
+		t->from_server = 1;
 		return reset_client(skb, t, flow);
 	}
 	letter_becomes(letter, KIND_HANDOFF);
@@ -170,6 +171,7 @@ int front_ingress(struct __sk_buff *skb)
 	t->ifindex = skb->ifindex;
 	t->verdict = ASK;
 	t->answered = 0;
+	t->from_server = 0;
 	bytes = parse_ip(skb, &t->p, ETH_HLEN);
 	if (!bytes)
 		return PASS;

@@ -128,7 +128,13 @@ struct listener {
 	__u16 number;
 };
 
-enum server_state { SERVER_NONE = 0, SERVER_UP = 1, SERVER_DRAINING = 2, SERVER_DOWN = 3 };
+enum server_state {
+	SERVER_NONE = 0,
+	SERVER_UP = 1,
+	SERVER_DRAINING = 2,
+	SERVER_DOWN = 3,
+	SERVER_DEAF = 4,	/* as draining, and what comes in an envelope is lost there */
+};
 
 struct server {
 	__u32 address[4];

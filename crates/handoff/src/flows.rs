@@ -198,11 +198,9 @@ impl Front {
         let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
         let ended = if walk.is_crowded { ENDED_CROWDED } else { ENDED };
         if flow.state == FLOW_CLOSING && silence > ended.min(idle) {
-            self.take(key);
-            swept.forgotten += 1;
+            swept.forgotten += usize::from(self.take(key, flow));
         } else if flow.state != FLOW_CLOSING && silence > idle {
-            self.take(key);
-            swept.idle += 1;
+            swept.idle += usize::from(self.take(key, flow));
         } else if flow.state == FLOW_HALF && flow.counted != NOBODY && silence > HALF_CLOSED {
             self.nudge(key, flow, CLOSE);
             swept.half += 1;
@@ -228,13 +226,24 @@ impl Front {
         self.send(&nudge(&of)).is_ok()
     }
 
-    /// Removes a connection from the table and from the book that counts it.
-    fn take(&self, key: &FlowKey) -> bool {
-        let bytes = bytemuck::bytes_of(key);
-        let Ok(Some(value)) = self.flows().lookup_and_delete(bytes) else { return false };
-        if let Ok(flow) = bytemuck::try_pod_read_unaligned::<Flow>(&value)
-            && flow.counted != NOBODY
-        {
+    /// Removes a connection from the table and from the book that counts it, if it is still as it
+    /// was when it was looked at: its client may have spoken since, or have begun another.
+    fn take(&self, key: &FlowKey, looked: &Flow) -> bool {
+        let key = bytemuck::bytes_of(key);
+        let read = |value: &[u8]| bytemuck::try_pod_read_unaligned::<Flow>(value).ok();
+        let same =
+            |flow: &Flow| flow.connection == looked.connection && flow.seen_ns == looked.seen_ns;
+        let now = self.flows().lookup(key, MapFlags::ANY).ok().flatten();
+        if !now.is_some_and(|value| read(&value).as_ref().is_some_and(same)) {
+            return false;
+        }
+        let Ok(Some(value)) = self.flows().lookup_and_delete(key) else { return false };
+        let Some(flow) = read(&value) else { return false };
+        if !same(&flow) && self.flows().update(key, &value, MapFlags::NO_EXIST).is_ok() {
+            // It began between the two calls.
+            return false;
+        }
+        if flow.counted != NOBODY {
             self.books.close(flow.counted);
         }
         true
@@ -289,7 +298,7 @@ impl Front {
                 && flow.opened_ns.max(flow.seen_ns) < before_ns
                 && !owns(&key.client(), &key.vip())
             {
-                count += usize::from(self.take(key));
+                count += usize::from(self.take(key, flow));
             }
             true
         });

@@ -86,6 +86,9 @@ pub enum State {
     Draining,
     /// Nothing: its connections are reset.
     Down,
+    /// As draining, and what comes in an envelope is lost there: its connections go on without. One
+    /// whose hand-over is repeated is reset.
+    Deaf,
 }
 
 /// A server in the front-end's table.

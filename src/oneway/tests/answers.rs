@@ -244,6 +244,25 @@ fn ring_and_counters_know_what_was_handed_over_and_what_was_repeated() {
 }
 
 #[test]
+fn what_the_kernel_repeats_is_noted_with_the_way_it_went() {
+    for (delivery, way) in [("multi-handoff", Delivered::Moved), ("forward", Delivered::Forward)] {
+        let site = Site::new(&config(2, delivery, "[policy]\nname = \"round-robin\"\n"));
+        for path in ["/a", "/b", "/a", "/b"] {
+            site.send(client(1), &get(path));
+        }
+        let mut scribe = distributor::Scribe::new(&site.shared.journal);
+        let (shared, bridge) = (&site.shared, &site.oneway.bridge);
+        let mut note =
+            |told| crate::oneway::telling::write_down(shared, bridge, &told, &mut scribe);
+        site.fake.told(std::time::Duration::ZERO, &mut note).unwrap();
+        let records = site.shared.journal.recent(10);
+        let repeated = records.iter().filter(|record| record.path.text().is_empty());
+        let ways: Vec<_> = repeated.map(|record| record.tally.delivered).collect();
+        assert!(!ways.is_empty() && ways.iter().all(|one| *one == way), "{delivery}: {ways:?}");
+    }
+}
+
+#[test]
 fn many_spellings_of_a_target_do_not_keep_others_from_it() {
     let rule = "[[rule]]\npath_prefix = \"/\"\ntarget = \"path\"\n";
     let site = Site::new(&config(1, "handoff", &format!("memos_max = 1024\n{rule}")));

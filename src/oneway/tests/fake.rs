@@ -82,7 +82,6 @@ impl Fake {
         match key.and_then(|key| state.repeat(key, now)) {
             Some((verdict, wheel)) => {
                 state.repeated += 1;
-                let before = holder;
                 state.settle(client, listener, verdict, now);
                 let Some(slot) = verdict else { return Now::Relayed };
                 let memo = state.memos[&key.unwrap()];
@@ -93,8 +92,8 @@ impl Fake {
                     target: memo.target,
                     class: memo.class,
                     wheel,
-                    first: before.is_none(),
-                    moved: before.is_some_and(|before| before != slot),
+                    delivery,
+                    holder,
                     at: now,
                 });
                 Now::Handed(slot)

@@ -152,10 +152,30 @@ fn who_cannot_hear_keeps_what_it_has_or_is_rid_of_it() {
         let reset = site.oneway.view().swept["reset"];
         keeper.turn();
         assert_eq!((reset, site.oneway.view().swept["reset"]), (u64::from(!stays), reset));
+        // Whether what has not arrived is told so: the program resets it when it is repeated.
+        let state = site.fake.state().rows[&holder].state;
+        assert_eq!(state, if stays { RowState::Deaf } else { RowState::Down });
         site.report(usize::from(holder.0), |_| {});
         let state = site.fake.state().rows[&holder].state;
         assert_eq!(state, RowState::Up, "it gets connections again, at once");
     }
+}
+
+#[test]
+fn a_hand_over_to_a_host_whose_agent_only_reports_is_given_up_after_a_while_and_no_sooner() {
+    let site = Site::new(&config(1, "multi-handoff", ""));
+    let holder = site.send(client(0), &get("/a")).0.unwrap();
+    let state = || {
+        site.oneway.keeper().turn();
+        site.fake.state().rows[&holder].state
+    };
+    for turn in 1..=5 {
+        site.report(0, |report| report.takes_over = None);
+        assert_eq!(state(), if turn < 5 { RowState::Up } else { RowState::Deaf }, "{turn}");
+    }
+    assert_eq!(site.holder(client(0)), Some(holder), "what has arrived is there");
+    site.report(0, |_| {});
+    assert_eq!(state(), RowState::Up);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub const FIXTURES: &[Fixture] = &[
     ("a server that drains keeps its connections", draining),
     ("a client of a server that is down is reset with the right numbers", down),
     ("a RST to a server that is down gets no answer", down_rst),
+    ("a hand-over that is repeated to a server that is deaf is reset", deaf_again),
+    ("a server that is deaf is not asked to give a connection up", deaf_asked),
     ("a port used again after a SYN begins a new connection", reuse),
     ("a port used again without a SYN does not", no_reuse),
     ("the end of another handshake on a port in use is absorbed", other_handshake),
@@ -276,6 +278,26 @@ fn down_rst(t: &Stage<'_>) {
     let (client, _) = after_reply(t, MULTI);
     t.set_server(0, State::Down);
     t.sees(&client.acks().flags(RST)).leaves(DROPPED, "reset_down closed");
+}
+
+fn deaf_again(t: &Stage<'_>) {
+    let (client, first) = t.handed(MULTI);
+    t.set_server(0, State::Deaf);
+    let ack = client.acks();
+    t.sees(&ack).is(REDIRECTED, "forwarded", &t.forwarded(&ack, &first, 0));
+    t.sees(&first).went(REDIRECTED, "reset_down closed");
+    assert_eq!(t.front.books().book(0).open, 0);
+}
+
+fn deaf_asked(t: &Stage<'_>) {
+    for (port, counts) in [(MULTI, "repeated forwarded"), (FORWARD, "repeated forwarded")] {
+        t.set_server(0, State::Up);
+        let (client, first) = after_reply(t, port);
+        t.knows("/other", 1);
+        t.set_server(0, State::Deaf);
+        let next = client.says(get("/other"));
+        t.sees(&next).is(REDIRECTED, counts, &t.forwarded(&next, &first, 0));
+    }
 }
 
 /// The same port, with another handshake.
