@@ -139,12 +139,16 @@ fn run(baton: &Path, initial_window: u16) -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let kept = root.join("bench/results-oneway.jsonl");
         results.keep(&kept, &machine, pace.time.as_millis(), load_average)?;
-        page::write(root, &machine, &settings, &client, &results, &crossover)?;
+        drop(site);
+        let site = Site::up(baton.to_owned(), page::KERNELS)?;
+        let kernels = crossover::measure(&site, &sized, pace.pairs, pace.sizing)?;
+        println!("initial window of {}:\n{}", page::KERNELS, page::ratios(&kernels));
+        page::write(root, &machine, &settings, &client, &results, [&crossover, &kernels])?;
         println!("appended to bench/results-oneway.jsonl; wrote docs/RESULTS-LIVE.md");
     } else {
         println!("not recorded: only whole runs with the usual window are");
     }
-    println!("{}", results.last());
+    println!("{}\n{}", results.goals(), results.last());
     Ok(())
 }
 

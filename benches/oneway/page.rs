@@ -11,6 +11,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+/// Segments that a stock kernel's connection begins with (RFC 6928).
+pub const KERNELS: u16 = 10;
+
 /// How far our client is from wrk.
 pub fn client(results: &Results, wrk_us: Option<f64>) -> String {
     let ours = results.cell(Mode::Direct, LOADS[0].name);
@@ -77,14 +80,15 @@ pub fn ratios(crossover: &Crossover) -> String {
     text
 }
 
-/// Writes the page, its picture and its numbers.
+/// Writes the page, its picture and its numbers; of the two crossovers the second is with the
+/// kernel's own initial window.
 pub fn write(
     root: &Path,
     machine: &Machine,
     settings: &str,
     client: &str,
     results: &Results,
-    crossover: &Crossover,
+    [crossover, kernels]: [&Crossover; 2],
 ) -> Result<()> {
     let caption = format!(
         "{} {}, Linux {}, {}. `make bench-oneway`",
@@ -113,16 +117,23 @@ pub fn write(
     }
     write!(
         text,
-        "\n```text\n{}\n```\n\n\
-         To reach: pinned_us 0.7, moved_us 1.0, close_us 3.2, over_direct 1.2 at most.\n\n\
+        "\n```text\n{}\n```\n\n{}\n\n\
          ## Moving the connection, or fetching the reply laterally\n\n\
          {}\n\n{}\nThe middle of the pairs of each size, and an interval in which the true middle \
          is with 95 %.\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
          Every request but a connection's first is for the other server. The numbers are in \
-         [live/crossover.csv](live/crossover.csv).\n",
+         [live/crossover.csv](live/crossover.csv).\n\n\
+         That is with an initial window of {} segments on all ways. With the kernel's own {KERNELS} \
+         a moved connection, whose new socket begins with it at every move, waits for \
+         acknowledgements that a pooled connection does not wait for: {}{}\n\n{}",
         results.last(),
+        results.goals(),
         crossing(crossover),
-        ratios(crossover)
+        ratios(crossover),
+        testbed::INITIAL_WINDOW,
+        crossing(kernels)[..1].to_lowercase(),
+        &crossing(kernels)[1..],
+        ratios(kernels)
     )?;
     let path = root.join("docs/RESULTS-LIVE.md");
     // The live experiments write their own part of the page.

@@ -39,18 +39,35 @@ impl Results {
         Some(self.cell(mode, load)?.over(self.cell(Mode::Direct, load)?).median)
     }
 
+    /// The figures of the last line that have a goal, with what is to be reached.
+    fn figures(&self) -> [(&'static str, Option<f64>, f64); 4] {
+        [
+            ("pinned_us", self.front_us(Mode::Handoff, "keepalive"), 0.7),
+            ("moved_us", self.front_us(Mode::MultiHandoff, "keepalive"), 1.0),
+            ("close_us", self.front_us(Mode::Handoff, "close"), 3.2),
+            ("over_direct", self.over_direct(Mode::Handoff, "keepalive"), 1.2),
+        ]
+    }
+
     /// The last line.
     pub fn last(&self) -> String {
         let word = |number: Option<f64>| number.map_or("n/a".to_owned(), |n| format!("{n:.2}"));
-        format!(
-            "bench-oneway: pinned_us={} moved_us={} close_us={} over_direct={} \
-             haproxy_over_direct={}",
-            word(self.front_us(Mode::Handoff, "keepalive")),
-            word(self.front_us(Mode::MultiHandoff, "keepalive")),
-            word(self.front_us(Mode::Handoff, "close")),
-            word(self.over_direct(Mode::Handoff, "keepalive")),
-            word(self.over_direct(Mode::HaProxy, "keepalive")),
-        )
+        let ours = self.figures().map(|(name, value, _)| format!("{name}={}", word(value)));
+        let haproxy = word(self.over_direct(Mode::HaProxy, "keepalive"));
+        format!("bench-oneway: {} haproxy_over_direct={haproxy}", ours.join(" "))
+    }
+
+    /// What was to be reached, and whether it was.
+    pub fn goals(&self) -> String {
+        let goal = |(name, value, most): (&str, Option<f64>, f64)| {
+            let how = match value {
+                None => "not measured".to_owned(),
+                Some(value) if value <= most => "reached".to_owned(),
+                Some(value) => format!("missed by {:.0} %", (value / most - 1.0) * 100.0),
+            };
+            format!("{name} {most} ({how})")
+        };
+        format!("To reach, at most: {}.", self.figures().map(goal).join(", "))
     }
 
     /// One table for each load.
