@@ -55,6 +55,7 @@ pub fn run(args: &Flags) -> Outcome {
         experiment.prepare(&args.out)?;
     }
     let lab = Lab::open()?;
+    let mut missing = 0;
     for experiment in chosen {
         let known = match args.again {
             true => Some(experiments::Table::load(&args.out, experiment.name)?),
@@ -76,6 +77,11 @@ pub fn run(args: &Flags) -> Outcome {
             experiment.name,
             folder.display()
         )?;
+        missing += table.notes.iter().filter(|(key, _)| key == experiments::NOT_MEASURED).count();
+    }
+    if missing > 0 {
+        say(format_args!("baton: {missing} points could not be measured: see above"));
+        return Ok(Exit::Environment);
     }
     Ok(Exit::Done)
 }

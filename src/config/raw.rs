@@ -93,6 +93,9 @@ impl Raw {
     }
 }
 
+/// Lines that are no TOML of which each is said: of a file of another kind nearly every one is.
+const BROKEN_MAX: usize = 5;
+
 /// Reads a TOML text. Whatever can be read is, beside the problems.
 pub(crate) fn read(
     number: usize,
@@ -102,13 +105,23 @@ pub(crate) fn read(
 ) -> Vec<Entry> {
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     let mut doubled = None;
+    let is_double = |message: &str| message == "duplicate key";
+    let mut broken = errors.iter().filter(|error| !is_double(error.message())).count();
+    let mut said = 0;
     for error in &errors {
         let place = Place::new(number, error.span().unwrap_or(0..0));
-        if error.message() == "duplicate key" {
+        if is_double(error.message()) {
             problems.extend(twice(source, place, &mut doubled));
             continue;
         }
-        let message = format!("this is not TOML: {}", error.message().replace('\n', "; "));
+        if said == BROKEN_MAX {
+            continue;
+        }
+        (said, broken) = (said + 1, broken - 1);
+        let mut message = format!("this is not TOML: {}", error.message().replace('\n', "; "));
+        if said == BROKEN_MAX && broken > 0 {
+            message += &format!(" (and {broken} more mistakes like this after it)");
+        }
         problems.push(Problem::error(place, message, REMEDY));
     }
     let mut reader = Reader { number, env, problems };
@@ -233,6 +246,17 @@ fn expand(text: &str, env: Env<'_>) -> Result<String, (String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_file_that_is_no_toml_a_few_lines_are_enough() {
+        let text = "no toml at all\n".repeat(40);
+        let source = Source { name: "a".to_owned(), text };
+        let mut problems = Vec::new();
+        read(0, &source, &|_: &str| None, &mut problems);
+        let last = problems.last().map(|problem| problem.message.as_str()).unwrap_or_default();
+        assert_eq!(problems.len(), BROKEN_MAX);
+        assert!(last.ends_with("(and 35 more mistakes like this after it)"), "{last}");
+    }
 
     #[test]
     fn variables_are_replaced_once() {

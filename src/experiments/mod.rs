@@ -92,6 +92,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
     wrr::EXPERIMENT,
 ];
 
+/// The note of a point that could not be measured, and why.
+pub const NOT_MEASURED: &str = "not measured";
+
 /// The experiments with these names; all of them for none.
 ///
 /// # Errors
@@ -146,7 +149,7 @@ impl Experiment {
         rows.sort_by_key(place);
         let took_s = gauge::now_ns().saturating_sub(began_ns) as f64 / 1e9;
         notes.push(("took".to_owned(), format!("{took_s:.0} s")));
-        notes.extend(failed.into_iter().map(|reason| ("not measured".to_owned(), reason)));
+        notes.extend(failed.into_iter().map(|reason| (NOT_MEASURED.to_owned(), reason)));
         Ok(Some(Table { notes, rows }))
     }
 

@@ -27,7 +27,8 @@ Examples:
   baton origin --services")]
 pub struct Origin {
     /// Where it listens; with --count, the first of as many ports in a row, unless the port is 0
-    #[arg(short, long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    #[arg(short, long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0",
+          value_parser = listen)]
     pub listen: SocketAddr,
     /// Size of its cache; in the real mode also kernel: documents are left to the kernel's cache,
     /// where otherwise reads go past it
@@ -114,4 +115,9 @@ fn cache(text: &str) -> Result<DocumentCache, String> {
     }
     let help = |_| "write a size with a unit, such as 32MiB, or kernel".to_owned();
     size(text).map(DocumentCache::Bytes).map_err(help)
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    let help = |_| "write an address and a port, such as 0.0.0.0:9001 or [::]:9001".to_owned();
+    text.parse().map_err(help)
 }

@@ -1,6 +1,7 @@
 //! Run after run, until the last one or Ctrl-C.
 
 use super::plan::Job;
+use crate::exit::Exit;
 use anyhow::{Context, Result};
 use load::Outcome;
 use std::sync::Arc;
@@ -47,11 +48,16 @@ pub fn interrupt() -> Result<Arc<AtomicBool>> {
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
     };
     let wait = async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if told.swap(true, Ordering::Relaxed) {
+                // Asked twice: the report is not waited for.
+                std::process::exit(Exit::Interrupted as i32);
+            }
         }
-        told.store(true, Ordering::Relaxed);
     };
     std::thread::Builder::new()
         .name("signals".to_owned())

@@ -184,9 +184,11 @@ pub fn exponential(rate_s: f64) -> Draw {
 /// A word on a name that no scenario has.
 pub fn unknown(name: &str) -> String {
     let names = SHIPPED.map(|(name, _)| name);
-    let near =
-        nearest(name, &names).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-    format!("there is no scenario {name:?}; {near}There are {}", quoted(&names))
+    let there = match nearest(name, &names) {
+        Some(near) => format!("did you mean {near:?}? There are"),
+        None => "there are".to_owned(),
+    };
+    format!("there is no scenario {name:?}; {there} {}", quoted(&names))
 }
 
 fn read(path: &Path) -> std::io::Result<String> {

@@ -87,7 +87,7 @@ fn a_mistake_in_a_distribution_is_said_with_its_place_and_remedy() {
             "bse = \"x\"",
             "mine.toml:1:1: there is no key \"bse\" in the scenario; did you mean \"base\"?",
         ),
-        ("base = \"clubweb\"", "mine.toml:1:8: there is no scenario \"clubweb\"; There are"),
+        ("base = \"clubweb\"", "mine.toml:1:8: there is no scenario \"clubweb\"; there are"),
         ("name = \"a\"", "the scenario lacks pages of [session], think_s of [session], objects of"),
         (
             &format!("{base}[page]\nobject = 2"),
