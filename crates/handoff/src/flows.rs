@@ -230,19 +230,16 @@ impl Front {
     /// was when it was looked at: its client may have spoken since, or have begun another.
     fn take(&self, key: &FlowKey, looked: &Flow) -> bool {
         let key = bytemuck::bytes_of(key);
-        let read = |value: &[u8]| bytemuck::try_pod_read_unaligned::<Flow>(value).ok();
-        let same =
-            |flow: &Flow| flow.connection == looked.connection && flow.seen_ns == looked.seen_ns;
-        let now = self.flows().lookup(key, MapFlags::ANY).ok().flatten();
-        if !now.is_some_and(|value| read(&value).as_ref().is_some_and(same)) {
+        let looked = bytemuck::bytes_of(looked);
+        if self.flows().lookup(key, MapFlags::ANY).ok().flatten().as_deref() != Some(looked) {
             return false;
         }
         let Ok(Some(value)) = self.flows().lookup_and_delete(key) else { return false };
-        let Some(flow) = read(&value) else { return false };
-        if !same(&flow) && self.flows().update(key, &value, MapFlags::NO_EXIST).is_ok() {
-            // It began between the two calls.
+        // It spoke between the two calls.
+        if value != looked && self.flows().update(key, &value, MapFlags::NO_EXIST).is_ok() {
             return false;
         }
+        let Ok(flow) = bytemuck::try_pod_read_unaligned::<Flow>(&value) else { return false };
         if flow.counted != NOBODY {
             self.books.close(flow.counted);
         }

@@ -6,10 +6,11 @@
 
 mod site;
 
-use handoff::Delivery;
+use handoff::{Delivery, Row, State};
 use rustix::net::sockopt::set_socket_linger;
 use site::client::{Client, get, request};
-use site::{OneWay, becomes, by_query};
+use site::{OneWay, becomes, by_query, everywhere};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use testbed::{Adversity, Host, Plan, Variant, Wire, content};
@@ -179,4 +180,34 @@ fn ports_that_are_used_again_over_bad_links_begin_anew_each_time() {
     }
     wires.iter().for_each(|wire| wire.set(Adversity::default()).unwrap());
     assert_once_each(&one_way);
+}
+
+/// On a site with one network the answer that the holder let go comes by the interface of the
+/// clients, and from a server.
+#[test]
+fn a_client_whose_next_server_dies_while_its_holder_lets_go_is_told_at_once() {
+    everywhere(|one_way, vip| {
+        let set = |state| {
+            let address = (one_way.bed.server(2).v4, 80).into();
+            let row = Row { address, name: 2, state, agent_port: 0 };
+            let set = || one_way.front.set_row(1, Some(&row)).unwrap();
+            one_way.bed.enter(Host::Front, set).unwrap();
+        };
+        let wire = one_way.bed.wire(Host::Server(1)).unwrap();
+        one_way.client(|| {
+            let mut client = connect(vip);
+            client.fetch(one_way.file("/1500"), 1);
+            let (queried, reset) = (one_way.count("queried"), one_way.count("reset_down"));
+            let delay = Duration::from_millis(300);
+            wire.set(Adversity { delay, ..Adversity::default() }).unwrap();
+            client.send(&get("/1500", 2));
+            assert!(becomes(PATIENCE, || one_way.count("queried") > queried));
+            set(State::Down);
+            assert_eq!(client.ends().unwrap_err().kind(), ErrorKind::ConnectionReset);
+            // Not only when it spoke again.
+            assert_eq!(one_way.count("reset_down"), reset + 1, "{}", one_way.counts());
+        });
+        set(State::Up);
+        wire.set(Adversity::default()).unwrap();
+    });
 }

@@ -337,3 +337,25 @@ fn a_reply_that_nobody_reads_does_not_keep_the_connection_open() {
         assert!(becomes(PATIENCE, || one_way.open() == 0), "{}", one_way.counts());
     });
 }
+
+#[test]
+fn a_connection_that_is_used_again_while_it_is_judged_is_not_forgotten() {
+    everywhere(|one_way, vip| {
+        one_way.client(|| {
+            let mut client = Client::connect(vip).unwrap();
+            client.fetch(one_way.file("/1500"), 1);
+            let seen = one_way.count("forwarded");
+            let mut speaks = |_: &SocketAddr, _: &SocketAddr| {
+                client.fetch(one_way.file("/4k"), 1);
+                // What it acknowledges counts too: nothing is under way any more.
+                assert!(becomes(PATIENCE, || one_way.count("forwarded") > seen + 1));
+                false
+            };
+            assert_eq!(one_way.front.disown(0, u64::MAX, &mut speaks), 0);
+            assert_eq!(one_way.open(), 1);
+            client.fetch(one_way.file("/1500"), 2);
+            let mut is_silent = |_: &SocketAddr, _: &SocketAddr| false;
+            assert_eq!(one_way.front.disown(1, u64::MAX, &mut is_silent), 1);
+        });
+    });
+}
