@@ -50,10 +50,6 @@ impl Job {
 /// What starting and stopping servers and switch takes, in seconds. Measured, about.
 const AROUND_S: f64 = 0.4;
 
-/// Waiting for others to be still, and measuring points again during which they were not, takes no
-/// more than this part of the plan.
-const SPARE: f64 = 0.2;
-
 /// From this share of a core on, others are not still.
 const STILL_MAX: f64 = 0.05;
 
@@ -121,13 +117,20 @@ impl Lab {
 
     /// Does jobs one after the other; `None` when we were asked to stop. A point that cannot be
     /// measured does not take the others with it: it is said aloud, and returned with its reason.
+    /// Waiting for others to be still, and measuring points again during which they were not, takes
+    /// no more than the part `spare` of the plan.
     ///
     /// # Errors
     /// The first reason, when no point at all could be measured.
-    pub fn run(&self, name: &str, jobs: Vec<Job>) -> Result<Option<(Vec<Row>, Vec<String>)>> {
+    pub fn run(
+        &self,
+        name: &str,
+        jobs: Vec<Job>,
+        spare: f64,
+    ) -> Result<Option<(Vec<Row>, Vec<String>)>> {
         let (began_ns, count) = (now_ns(), jobs.len());
         let mut left: Duration = jobs.iter().map(|job| job.about).sum();
-        let mut spare = left.mul_f64(SPARE);
+        let mut spare = left.mul_f64(spare);
         let (mut rows, mut failed) = (Vec::new(), Vec::new());
         for (number, job) in jobs.into_iter().enumerate() {
             let spent_s = now_ns().saturating_sub(began_ns) as f64 / 1e9;

@@ -1,6 +1,7 @@
 //! Reading a table for a judgement: what nothing but the modelled cluster limited, and why the rest
 //! is no ground for one.
 
+use super::table::middle;
 use super::{Row, Spread, Table};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,12 +18,19 @@ pub struct Reader {
     doubts: RefCell<BTreeSet<String>>,
 }
 
+/// Repeats that were asked the same, one of each curve, which agree by themselves; and by how much
+/// the one has to be above the other in each.
+const PAIRS_MIN: usize = 3;
+const PAIRS_APART: f64 = 1.02;
+
 /// Two curves at one place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    /// The middle of the one over the middle of the other.
+    /// How many times as much: the middle of the repeats, each over the other's that was asked the
+    /// same.
     pub ratio: f64,
-    /// Whether every repeat of the one is above every repeat of the other.
+    /// Whether every repeat of the one is above every repeat of the other, or each of at least
+    /// three by 2 % above the other's that was asked the same.
     pub apart: bool,
 }
 
@@ -117,9 +125,19 @@ impl Reader {
 
     /// `over` beside `under`: how many times as much, and whether repeats agree on it.
     pub(super) fn pair(&self, (case, x): (&str, f64), (over, under): (&str, &str)) -> Option<Pair> {
-        let over = self.at(case, over, x, "requests_s")?;
-        let under = self.at(case, under, x, "requests_s")?;
-        Some(Pair { ratio: over.median / under.median, apart: self.above(&over, &under) })
+        let (all, others) =
+            (self.at(case, over, x, "requests_s")?, self.at(case, under, x, "requests_s")?);
+        let others_rows = self.rows(case, under, x);
+        let ratio = |row: &&Row| {
+            let other = others_rows.iter().find(|other| other.repeat == row.repeat)?;
+            Some(row.get("requests_s") / other.get("requests_s"))
+        };
+        let mut ratios: Vec<f64> = self.rows(case, over, x).iter().filter_map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let pairs = ratios.len() >= PAIRS_MIN && ratios.iter().all(|ratio| *ratio >= PAIRS_APART);
+        // Where nothing was left of the same repeat of both, only the middles can be compared.
+        let ratio = middle(&ratios).unwrap_or(all.median / others.median);
+        Some(Pair { ratio, apart: self.above(&all, &others) || pairs })
     }
 
     /// What was measured once is no ground for a judgement.

@@ -103,10 +103,11 @@ impl Row {
     }
 
     /// Whether others used the processors meanwhile, programs, or machines on the same ones: much,
-    /// or as little as it takes to make answers late.
+    /// or as little as it takes to make answers, or the client's questions, late.
     pub fn is_disturbed(&self) -> bool {
         let is = |what: &str| self.limit.split('+').any(|limit| limit == what);
-        is("others") || (is("late") && self.get("others_cpu") > LATE_BY_OTHERS)
+        let late = is("late") || is("client");
+        is("others") || (late && self.get("others_cpu") > LATE_BY_OTHERS)
     }
 
     /// A value; NaN if it was not measured.
@@ -314,6 +315,23 @@ mod tests {
         assert_eq!(read.rows[1].get("requests_s"), 1234.57);
         assert!(read.rows[1].get("hit_ratio").is_nan());
         assert_eq!(read.rows[1].limit, "client+late");
+    }
+
+    #[test]
+    fn who_was_late_by_others_was_disturbed_and_who_was_late_by_itself_was_not() {
+        for (limit, others_cpu, disturbed) in [
+            ("others", 0.3, true),
+            ("late", 0.1, true),
+            ("client", 0.1, true),
+            ("late", 0.01, false),
+            ("client", 0.01, false),
+            ("front", 0.1, false),
+        ] {
+            let mut row = row("a", 1.0, 1, 1.0);
+            row.set("others_cpu", others_cpu);
+            row.limited_by(limit);
+            assert_eq!(row.is_disturbed(), disturbed, "{limit} {others_cpu}");
+        }
     }
 
     #[test]
