@@ -88,7 +88,7 @@ experiments: bpf peers ## the papers' prototypes, live: about half an hour on a 
 	$(BATON) experiment
 	$(BATON) experiment --page
 
-experiments-quick: bpf peers ## their shape in four minutes, in target/experiments (installs: bpf, peers)
+experiments-quick: bpf peers ## their shape in five minutes, in target/experiments (installs: bpf, peers)
 	$(CARGO) build --release --locked
 	$(BATON) experiment --quick --out $(or $(CARGO_TARGET_DIR),target)/experiments
 

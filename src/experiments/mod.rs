@@ -44,7 +44,7 @@ use std::time::Duration;
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// The shape: all of them together in four minutes.
+    /// The shape: all of them together in less than five minutes.
     Quick,
     /// What the page is made from: about half an hour.
     Full,
@@ -61,7 +61,7 @@ impl Size {
 
     /// What part of the plan may be spent once more, on points that others disturbed: all
     /// experiments together have half an hour, or five minutes.
-    const fn spare(self) -> f64 {
+    pub const fn spare(self) -> f64 {
         match self {
             Self::Quick => 0.0,
             Self::Full => 0.08,

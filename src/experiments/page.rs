@@ -41,7 +41,7 @@ pub fn render(tables: &Tables, folder: &str) -> String {
     let mut text = format!(
         "{BEGIN}\n## Live experiments\n\nWhat the papers did with prototypes, done again by `baton \
          experiment` (`make experiments`, about half an hour; `make experiments-quick`, \
-         four), which writes this part from the numbers in [experiments]({folder}). Times and \
+         five), which writes this part from the numbers in [experiments]({folder}). Times and \
          rates are those of the modelled cluster, whose seconds last as long as the time scale \
          says; CPU shares are real. A number is the middle of its repeats, with the least and the \
          greatest behind it. One with `*` was measured where something other than the modelled \

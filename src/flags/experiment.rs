@@ -19,7 +19,7 @@ pub struct Experiment {
     /// Which ones [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Few points: the shape in four minutes
+    /// Few points: the shape in five minutes
     #[arg(long)]
     pub quick: bool,
     /// Where numbers, pictures and pages go, a folder for each experiment
