@@ -68,6 +68,7 @@ pub fn json(study: &Study) -> String {
         "examples": examples.collect::<Vec<_>>(),
         "client": {
             "busy": study.estimate(|outcome| outcome.pace.cpu).mean,
+            "waited": study.estimate(|outcome| outcome.pace.waited).mean,
             "cpu_request_us": study.estimate(|outcome| outcome.pace.cpu_request_us).mean,
             "late_p99_ms": whole.pace.late_us.value_at_quantile(0.99) as f64 / 1e3,
             "turned_away": whole.pace.turned_away,

@@ -161,7 +161,7 @@ fn the_keys_of_the_object_stay() {
     );
     assert_eq!(
         keys(&found["client"]),
-        ["bottleneck", "busy", "cpu_request_us", "late_p99_ms", "turned_away"]
+        ["bottleneck", "busy", "cpu_request_us", "late_p99_ms", "turned_away", "waited"]
     );
 }
 

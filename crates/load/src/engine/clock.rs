@@ -8,6 +8,8 @@ use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
     timerfd_create, timerfd_settime,
 };
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 /// A clock and a timer.
@@ -65,8 +67,47 @@ impl AsFd for Clock {
     }
 }
 
-/// Nanoseconds that this thread has had a processor.
-pub(crate) fn thread_cpu_ns() -> u64 {
-    let spent = clock_gettime(ClockId::ThreadCPUTime);
-    spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
+/// What a thread had of the processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Processor {
+    /// Nanoseconds that it ran.
+    pub(crate) ran_ns: u64,
+    /// Nanoseconds that it could have run, and another did.
+    pub(crate) waited_ns: u64,
+}
+
+impl Processor {
+    /// Adds what came between two readings.
+    pub(crate) fn add_since(&mut self, before: Self, now: Self) {
+        self.ran_ns += now.ran_ns.saturating_sub(before.ran_ns);
+        self.waited_ns += now.waited_ns.saturating_sub(before.waited_ns);
+    }
+}
+
+/// The scheduler's account of the thread that opened it (Documentation/scheduler/sched-stats.rst).
+/// A kernel that keeps none says nothing of waiting.
+#[derive(Debug)]
+pub(crate) struct Account(Option<File>);
+
+impl Account {
+    /// Of the calling thread, with what is in it now.
+    pub(crate) fn begin() -> (Self, Processor) {
+        let account = Self(File::open("/proc/thread-self/schedstat").ok());
+        let now = account.read();
+        (account, now)
+    }
+
+    pub(crate) fn read(&self) -> Processor {
+        let ran = clock_gettime(ClockId::ThreadCPUTime);
+        let ran_ns = ran.tv_sec as u64 * 1_000_000_000 + ran.tv_nsec as u64;
+        Processor { ran_ns, waited_ns: self.waited_ns().unwrap_or(0) }
+    }
+
+    fn waited_ns(&self) -> Option<u64> {
+        let mut line = [0; 96];
+        let length = self.0.as_ref()?.read_at(&mut line, 0).ok()?;
+        let line = std::str::from_utf8(&line[..length]).ok()?;
+        // Time on a processor, time waiting for one, and how many turns that was.
+        line.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::Shared;
 use super::arrivals::Times;
+use super::clock::Processor;
 use super::tally::{SLICE_NS, Tally};
 use super::worker::{Beginnings, Worker};
 use crate::{Outcome, Scenario, Users};
@@ -115,20 +116,25 @@ fn beginnings(scenario: &Scenario) -> Result<Beginnings, RunError> {
 /// What the threads reported.
 struct Sum {
     tally: Tally,
-    /// What each thread has measured, and its CPU time for that, in nanoseconds.
-    threads: Vec<(u64, u64)>,
+    /// How long each thread has measured, in nanoseconds, and what it had of the processors.
+    threads: Vec<(u64, Processor)>,
     /// The slice that is over next.
     slice: u64,
 }
 
 impl Sum {
     fn new(threads: usize) -> Self {
-        Self { tally: Tally::new(0, 0), threads: vec![(0, 0); threads], slice: 0 }
+        Self {
+            tally: Tally::new(0, 0),
+            threads: vec![(0, Processor::default()); threads],
+            slice: 0,
+        }
     }
 
     fn add(&mut self, thread: usize, measured_ns: u64, tally: &Tally) {
         let known = &mut self.threads[thread];
-        *known = (measured_ns, known.1 + tally.cpu_ns);
+        known.0 = measured_ns;
+        known.1.add_since(Processor::default(), tally.had);
         self.tally.add(tally);
         self.tally.outcome.stopped |= tally.outcome.stopped;
     }
@@ -140,10 +146,14 @@ impl Sum {
         self.slices(least_ns);
         let outcome = &mut self.tally.outcome;
         outcome.took = Duration::from_nanos(took_ns);
-        let busiest_ns = self.threads.iter().map(|thread| thread.1).max().unwrap_or(0);
-        outcome.pace.cpu = busiest_ns as f64 / took_ns.max(1) as f64;
+        let most = |of: fn(&Processor) -> u64| {
+            let most_ns = self.threads.iter().map(|thread| of(&thread.1)).max().unwrap_or(0);
+            most_ns as f64 / took_ns.max(1) as f64
+        };
+        outcome.pace.cpu = most(|had| had.ran_ns);
+        outcome.pace.waited = most(|had| had.waited_ns);
         let answered = outcome.answered().max(1);
-        outcome.pace.cpu_request_us = self.tally.cpu_ns as f64 / 1000.0 / answered as f64;
+        outcome.pace.cpu_request_us = self.tally.had.ran_ns as f64 / 1000.0 / answered as f64;
         outcome
     }
 

@@ -1,5 +1,6 @@
 //! What one thread counts between two reports.
 
+use super::clock::Processor;
 use crate::cache_status::Cached;
 use crate::outcome::{add, histogram};
 use crate::{Cause, ClassOutcome, EXAMPLES_MAX, Failure, Outcome, Slice, Unanswered};
@@ -60,14 +61,14 @@ pub(crate) struct Tally {
     pub(crate) outcome: Outcome,
     /// Slices by number; the last one is being counted.
     pub(crate) slices: BTreeMap<u64, SliceTally>,
-    /// CPU time of the thread within the measured time, in nanoseconds.
-    pub(crate) cpu_ns: u64,
+    /// What the thread had of the processors within the measured time.
+    pub(crate) had: Processor,
 }
 
 impl Tally {
     pub(crate) fn new(from_ns: u64, until_ns: u64) -> Self {
         let (outcome, slices) = (Outcome::default(), BTreeMap::new());
-        Self { from_ns, until_ns, outcome, slices, cpu_ns: 0 }
+        Self { from_ns, until_ns, outcome, slices, had: Processor::default() }
     }
 
     /// Takes what was counted since the last time.
@@ -82,7 +83,7 @@ impl Tally {
         for (number, slice) in &other.slices {
             self.slices.entry(*number).or_insert_with(SliceTally::new).add(slice);
         }
-        self.cpu_ns += other.cpu_ns;
+        self.had.add_since(Processor::default(), other.had);
     }
 
     fn measured(&self, now_ns: u64) -> bool {

@@ -1,6 +1,6 @@
 //! One thread of the client: its connections, its users, its timer, and one turn of them.
 
-use super::clock::{Clock, thread_cpu_ns};
+use super::clock::{Account, Clock, Processor};
 use super::conn::{Conn, Exchange, Phase};
 use super::source::{Ask, Source};
 use super::table::{Key, Table};
@@ -92,8 +92,9 @@ pub(super) struct Worker<'a> {
     next_report_ns: u64,
     from_ns: u64,
     until_ns: u64,
-    /// Thread's CPU time up to which it is counted; `None` in the warm-up.
-    cpu_ns: Option<u64>,
+    /// What this thread had of the processors, and up to where that is counted; not in the
+    /// warm-up.
+    had: Option<(Account, Processor)>,
     /// The slice that is not over yet.
     slice: u64,
 }
@@ -149,7 +150,7 @@ impl<'a> Worker<'a> {
             next_report_ns: REPORT_NS,
             from_ns,
             until_ns,
-            cpu_ns: None,
+            had: None,
             slice: 0,
         })
     }
@@ -297,9 +298,11 @@ impl<'a> Worker<'a> {
         if self.now_ns < self.from_ns {
             return;
         }
-        let cpu_ns = thread_cpu_ns();
-        self.tally.cpu_ns += cpu_ns - self.cpu_ns.unwrap_or(cpu_ns);
-        self.cpu_ns = Some(cpu_ns);
+        // Opened here, by the thread that it is the account of.
+        let (account, had) = self.had.get_or_insert_with(Account::begin);
+        let now = account.read();
+        self.tally.had.add_since(*had, now);
+        *had = now;
         // None begins at the end or behind it.
         let next_ns = |slice: u64| self.from_ns.saturating_add((slice + 1) * SLICE_NS);
         while self.now_ns >= next_ns(self.slice) && next_ns(self.slice) < self.until_ns {

@@ -1,6 +1,7 @@
 //! When users come, what they wait for, and what is measured of it.
 
 use crate::*;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// A server that holds requests back whose heads begin so, until the gate is opened.
 fn holding(beginning: &'static str) -> (Arc<Gate>, Server) {
@@ -96,6 +97,21 @@ fn users_who_are_too_many_are_turned_away_and_that_is_said() {
     assert_eq!(outcome.arrived, outcome.pace.turned_away + 4);
     assert_eq!(outcome.cut_off, 4);
     assert!(outcome.bottleneck().is_some_and(|why| why.contains("turned away")));
+}
+
+#[test]
+fn threads_that_have_to_share_a_processor_say_that_they_waited_for_it() {
+    let server = Server::start(hello);
+    let mut one_core = CpuSet::new();
+    one_core.set(0);
+    // Those of the client are started by this one, and may run where it may.
+    sched_setaffinity(None, &one_core).unwrap();
+    let users = Users::Closed(32);
+    let scenario = Scenario { threads: 4, ..scenario(server.address, one(1000), users) };
+    let outcome = play_until(&scenario, |outcome| outcome.pace.waited > 0.25);
+    assert!(outcome.pace.cpu < 0.9, "{:?}", outcome.pace);
+    let why = outcome.bottleneck().unwrap_or_default();
+    assert!(why.contains("waited for a processor"), "{why}");
 }
 
 #[test]
