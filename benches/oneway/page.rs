@@ -123,8 +123,8 @@ pub fn write(
          is with 95 %.\n\n![CPU time over the size of replies](live/crossover.svg)\n\n\
          Every request but a connection's first is for the other server. The numbers are in \
          [live/crossover.csv](live/crossover.csv).\n\n\
-         That is with an initial window of {} segments on all ways. With the kernel's own {KERNELS} \
-         a moved connection, whose new socket begins with it at every move, waits for \
+         That is with an initial window of {} segments on all ways. With the kernel's own \
+         {KERNELS} a moved connection, whose new socket begins with it at every move, waits for \
          acknowledgements that a pooled connection does not wait for: {}{}\n\n{}",
         results.last(),
         results.goals(),

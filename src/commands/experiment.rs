@@ -4,6 +4,7 @@ use crate::exit::{self, Exit, Outcome, say};
 use crate::experiments::{self, EXPERIMENTS, Experiment, Lab, Size, page};
 use crate::flags::Experiment as Flags;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 /// Descriptors for each session: client, switch on both sides, server; and those of the program.
@@ -30,15 +31,7 @@ pub fn run(args: &Flags) -> Outcome {
         return Ok(Exit::Done);
     }
     if let Some(path) = &args.page {
-        for (name, table) in page::tables(&args.out)? {
-            // Tables are those of experiments there are.
-            if let Some(experiment) = EXPERIMENTS.iter().find(|one| one.name == name) {
-                experiment.save(&table, &args.out)?;
-            }
-        }
-        page::write(&args.out, path)?;
-        writeln!(out, "page: {}", path.display())?;
-        return Ok(Exit::Done);
+        return page_anew(&args.out, path);
     }
     let chosen = match experiments::choose(&args.names) {
         Ok(chosen) => chosen,
@@ -83,5 +76,18 @@ pub fn run(args: &Flags) -> Outcome {
         say(format_args!("baton: {missing} points could not be measured: see above"));
         return Ok(Exit::Environment);
     }
+    Ok(Exit::Done)
+}
+
+/// Pictures and pages from the numbers in a folder.
+fn page_anew(folder: &Path, path: &Path) -> Outcome {
+    for (name, table) in page::tables(folder)? {
+        // Tables are those of experiments there are.
+        if let Some(experiment) = EXPERIMENTS.iter().find(|one| one.name == name) {
+            experiment.save(&table, folder)?;
+        }
+    }
+    page::write(folder, path)?;
+    writeln!(io::stdout().lock(), "page: {}", path.display())?;
     Ok(Exit::Done)
 }

@@ -120,9 +120,10 @@ pub const CLAIMS: &[LiveClaim] = &[
         published: "4.0; 1.26 (six servers)",
         needs: "phttp",
         notes: "reproduced from nine tenths of each gain on (3.7, 3.7 and 1.234); direction: all \
-                repeats above, or each of three by 2 % above that of the same requests. The relay fetches in the holder's place; LARD over HTTP/1.0 stands \
-                for extended LARD without persistence, which it is then. What persistence gains \
-                hangs on requests a connection, which the paper does not tell: 3 here",
+                repeats above, or each of three by 2 % above that of the same requests. The relay \
+                fetches in the holder's place; LARD over HTTP/1.0 stands for extended LARD without \
+                persistence, which it is then. What persistence gains hangs on requests a \
+                connection, which the paper does not tell: 3 here",
         judge: judges::extended_lard,
     },
     LiveClaim {

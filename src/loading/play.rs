@@ -1,7 +1,6 @@
 //! Run after run, until the last one or Ctrl-C.
 
 use super::plan::Job;
-use crate::exit::Exit;
 use anyhow::{Context, Result};
 use load::Outcome;
 use std::sync::Arc;
@@ -48,16 +47,11 @@ pub fn interrupt() -> Result<Arc<AtomicBool>> {
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
     };
     let wait = async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if told.swap(true, Ordering::Relaxed) {
-                // Asked twice: the report is not waited for.
-                std::process::exit(Exit::Interrupted as i32);
-            }
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
+        told.store(true, Ordering::Relaxed);
     };
     std::thread::Builder::new()
         .name("signals".to_owned())

@@ -154,8 +154,8 @@ pub enum RowState {
     Draining,
     /// Nothing; its connections are to be reset.
     Down,
-    /// As draining. What is sent in an envelope is lost there, so its connections stay and need none;
-    /// one whose hand-over was lost is reset when its client repeats its request.
+    /// As draining. What is sent in an envelope is lost there, so its connections stay and need
+    /// none; one whose hand-over was lost is reset when its client repeats its request.
     Deaf,
 }
 

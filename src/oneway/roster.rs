@@ -90,8 +90,9 @@ impl Roster {
     }
 
     /// Brings the states of rows in line: `state` of each server that is still there, and draining
-    /// for all other rows, but where the same server has joined anew and is down or deaf: then it is
-    /// that for its old connections too. Returns the rows to write; a row that nobody needs is cleared.
+    /// for all other rows, but where the same server has joined anew and is down or deaf: then it
+    /// is that for its old connections too. Returns the rows to write; a row that nobody needs is
+    /// cleared.
     pub(super) fn align(
         &mut self,
         state: impl Fn(ServerId) -> Option<RowState>,

@@ -302,7 +302,7 @@ fn mistakes_are_said_in_a_sentence() {
     let table: [(&[&str], i32, &str); 17] = [
         (&["https://a.example"], 2, "is for TLS, which is not spoken here; write http://HOST"),
         (&["http://none.invalid"], 3, "there is no host \"none.invalid\""),
-        (&[url, "--mix", "clubweb"], 2, "there is no scenario \"clubweb\"; There are"),
+        (&[url, "--mix", "clubweb"], 2, "there is no scenario \"clubweb\"; there are"),
         (&[url, "--mix", "comerce-a"], 2, "did you mean \"commerce-a\"?"),
         (&[url, "--scenario", &wrong], 1, "there is no key \"object\" in [page]"),
         (&[url, "--scenario", &wrong], 1, "did you mean \"objects\"?"),

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 /// From this share of a core on, what the client measures is its own waiting.
 const CPU_MAX: f64 = 0.9;
 
-/// From this share of the time on that a thread has to wait for a processor, its users wait with it.
+/// From this share of the time on that a thread waits for a processor, its users wait with it.
 const WAITED_MAX: f64 = 0.2;
 
 /// The client may be so late, whatever the latency: that is how exactly kernels wake a thread.
