@@ -19,6 +19,8 @@ pub struct Picture {
     pub title: &'static str,
     /// What goes to the right.
     pub x: &'static str,
+    /// Curves that have nothing to do with that: measured at one place, they are levels.
+    pub levels: &'static [&'static str],
 }
 
 impl Picture {
@@ -29,7 +31,12 @@ impl Picture {
         title: &'static str,
         x: &'static str,
     ) -> Self {
-        Self { case, column, title, x }
+        Self { case, column, title, x, levels: &[] }
+    }
+
+    /// The same, with these curves as levels.
+    pub const fn with_levels(self, levels: &'static [&'static str]) -> Self {
+        Self { levels, ..self }
     }
 
     /// Its file's name.
@@ -48,12 +55,7 @@ impl Picture {
         if let [x] = table.places(self.case)[..] {
             return self.bars(table, x, source, notes, &path);
         }
-        let mut rows = Vec::new();
-        for curve in table.curves(self.case) {
-            for (x, spread) in table.curve(self.case, curve, self.column) {
-                rows.push(Row::new(curve.to_owned(), x, vec![spread.median]));
-            }
-        }
+        let rows = self.rows(table);
         if rows.is_empty() {
             return Ok(());
         }
@@ -69,6 +71,21 @@ impl Picture {
             runs: |_, _| Vec::new(),
         };
         figures::draw(&study, &figure, &notes, &path)
+    }
+
+    /// The points of all curves.
+    fn rows(&self, table: &Table) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for curve in table.curves(self.case) {
+            let points = table.curve(self.case, curve, self.column);
+            let row = |x: f64, y: f64| Row::new(curve.to_owned(), x, vec![y]);
+            if let ([(_, level)], true) = (&points[..], self.levels.contains(&curve)) {
+                rows.extend(table.places(self.case).into_iter().map(|x| row(x, level.median)));
+            } else {
+                rows.extend(points.iter().map(|(x, spread)| row(*x, spread.median)));
+            }
+        }
+        rows
     }
 
     /// The same of a workload that was measured at `x` alone: curves would be single points.
@@ -100,5 +117,25 @@ pub fn axis(column: &'static str) -> &'static str {
         "utilisation_max" => "utilisation of the busiest server",
         "utilisation_min" => "utilisation of the idlest server",
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::Row as Point;
+
+    #[test]
+    fn a_curve_that_does_not_depend_on_the_place_is_a_level_and_another_is_not() {
+        let mut table = Table::default();
+        for (curve, x) in [("a", 1.0), ("a", 2.0), ("level", 1.0), ("lone", 1.0)] {
+            let mut point = Point::new("case", curve, x, 1);
+            point.set("requests_s", 100.0 * x);
+            table.rows.push(point);
+        }
+        let picture = Picture::new("case", "requests_s", "t", "x").with_levels(&["level"]);
+        let rows = picture.rows(&table);
+        let places = |curve: &str| rows.iter().filter(|row| row.curve == curve).count();
+        assert_eq!([places("a"), places("level"), places("lone")], [2, 2, 1]);
     }
 }

@@ -25,13 +25,16 @@ pub const EXPERIMENT: Experiment = Experiment {
     scenario: include_str!("../../experiments/wrr/scenario.toml"),
     plan,
     pictures: &[
-        Picture::new("publishing", "page_p90_ms", "Publishing site", PERIOD),
-        Picture::new("dynamic", "page_p90_ms", "Dynamic site", PERIOD),
+        Picture::new("publishing", "page_p90_ms", "Publishing site", PERIOD).with_levels(LEVELS),
+        Picture::new("dynamic", "page_p90_ms", "Dynamic site", PERIOD).with_levels(LEVELS),
     ],
     columns: &["page_p90_ms", "utilisation_min", "utilisation_max", "front_cpu"],
 };
 
 const PERIOD: &str = "period of the weights (s)";
+
+/// Who has no weights.
+const LEVELS: &[&str] = &["RR", "random"];
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
