@@ -31,8 +31,10 @@ oneway-demo: bpf bed ## one connection that several servers answer, packet by pa
 
 oneway-test: bpf bed ## what needs root and network namespaces, alone; a skipped test is a failure (installs: bpf, bed)
 	BATON_NO_SKIP=1 $(CARGO) test --locked -p testbed -p handoff -p agent
+	BATON_NO_SKIP=1 $(CARGO) test --locked -p baton --lib oneway
 	BATON_NO_SKIP=1 $(CARGO) test --locked -p baton --test testbed --test oneway \
-		--test oneway_demo
+		--test oneway_demo --test oneway_forward --test splice --test agent \
+		--test agent_takes_over
 
 check: bpf ## format, lints, documentation, source rules; warnings are errors (installs: bpf)
 	$(CARGO) fmt --all --check
