@@ -124,26 +124,6 @@ static __always_inline int early_syn(struct xdp_md *ctx, struct packet *p)
 	return 1;
 }
 
-/* Whether the frame is for another machine, as the kernel will say further up. An interface without
- * an address is for everybody. */
-static __always_inline int is_overheard(struct xdp_md *ctx)
-{
-	struct xdp_buff *xdp = bpf_cast_to_kern_ctx(ctx);
-	void *end = (void *)(long)ctx->data_end;
-	__u8 *to = (void *)(long)ctx->data;
-	__u8 own[ETH_ALEN] = {};
-	int same = 1, none = 1, i;
-
-	if (to + ETH_HLEN > (__u8 *)end ||
-	    bpf_probe_read_kernel(own, sizeof(own), xdp->rxq->dev->dev_addr))
-		return 0;
-	for (i = 0; i < ETH_ALEN; i++) {
-		same &= own[i] == to[i];
-		none &= !own[i];
-	}
-	return !same && !none;
-}
-
 SEC("xdp.frags")
 int front_early(struct xdp_md *ctx)
 {
@@ -158,7 +138,7 @@ int front_early(struct xdp_md *ctx)
 	if (!early_syn(ctx, &p))
 		return XDP_PASS;
 	listener = listener_of(&p.key);
-	if (!listener || listener->delivery == DELIVERY_RELAY || is_overheard(ctx))
+	if (!listener || listener->delivery == DELIVERY_RELAY)
 		return XDP_PASS;
 	now_ns = bpf_ktime_get_coarse_ns();
 	flow = bpf_map_lookup_elem(&flows, &p.key);

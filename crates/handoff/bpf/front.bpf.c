@@ -168,11 +168,6 @@ int front_ingress(struct __sk_buff *skb)
 
 	if (!t)
 		return PASS;
-	/* Overheard by an interface that listens to everything, or that a switch sends everything: it is
-	 * for the machine that has the address now. What came back from user space has a note where that
-	 * stands. */
-	if (skb->pkt_type == PACKET_OTHERHOST && !skb->mark && skb->ifindex != site.tap_ifindex)
-		return PASS;
 	t->ifindex = skb->ifindex;
 	t->verdict = ASK;
 	t->answered = 0;

@@ -43,19 +43,7 @@ struct tcp_sock {
 	struct rb_root out_of_order_queue;
 };
 struct tcp_timewait_sock;
-struct net_device {
-	const unsigned char *dev_addr;
-};
-struct xdp_rxq_info {
-	struct net_device *dev;
-};
-struct xdp_buff {
-	struct xdp_rxq_info *rxq;
-};
 #pragma clang attribute pop
-
-/* include/uapi/linux/if_packet.h */
-#define PACKET_OTHERHOST 3
 
 /* Linux 6.9: include/net/tcp.h. The whole of it, for its size is checked. */
 struct bpf_tcp_req_attrs {
@@ -75,9 +63,6 @@ struct bpf_tcp_req_attrs {
 /* Makes an established socket of a listener from a segment (Linux 6.9, tc ingress only). */
 extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
 				   struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym;
-
-/* What the kernel knows behind a program's context (Linux 6.2). */
-extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 /* Sequence numbers wrap: a is before b when it is less than half the circle behind it. */
 static __always_inline int before(__u32 a, __u32 b)

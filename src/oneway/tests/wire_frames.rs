@@ -73,9 +73,7 @@ impl Frame {
             panic!("the proof is about IPv4");
         };
         let total = u16::try_from(HEADERS - ETHERNET + payload.len()).unwrap();
-        // For whoever has the interface: to everybody.
-        let mut frame = vec![0xff; 6];
-        frame.extend([2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0]);
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
         frame.extend(total.to_be_bytes());
         frame.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
         frame.extend(client.ip().octets());

@@ -17,14 +17,6 @@ pub const OURS: [u8; 6] = [0x02, 0x42, 0, 0, 0, 0x01];
 
 pub const ETHERNET: usize = 14;
 
-/// Gives an interface of this namespace the address that frames are for.
-pub fn own(interface: &str) {
-    let address = OURS.map(|byte| format!("{byte:02x}")).join(":");
-    let mut ip = std::process::Command::new("ip");
-    ip.args(["link", "set", "dev", interface, "address", &address]);
-    assert!(ip.status().unwrap().success());
-}
-
 /// Options of TCP.
 pub fn mss(bytes: u16) -> Vec<u8> {
     let [high, low] = bytes.to_be_bytes();

@@ -3,8 +3,8 @@
 
 use crate::decode::difference;
 use crate::segment::{
-    self, ACK, AGENT, ETHERNET, KEY, Letter, PORT, PSH, SYN, Segment, TRACK, UNSCALED, WITH_SACK,
-    mss, sack, scale, stamps, usual_stamps,
+    ACK, AGENT, ETHERNET, KEY, Letter, PORT, PSH, SYN, Segment, TRACK, UNSCALED, WITH_SACK, mss,
+    sack, scale, stamps, usual_stamps,
 };
 use handoff::{Delivery, Front, Limits, Memo, Repeat, Row, Site, State, Trial, Tried};
 use std::cell::Cell;
@@ -71,7 +71,6 @@ impl<'a> Stage<'a> {
             }
         }
         let (interface, tap) = (index(bed.interface()), index("baton-held"));
-        segment::own(bed.interface());
         Self { bed, front, interface, tap, v6: false, port: Cell::new(20_000) }
     }
 

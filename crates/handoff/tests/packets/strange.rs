@@ -18,7 +18,6 @@ pub const FIXTURES: &[Fixture] = &[
     ("a head of 2048 bytes is read, one of 2049 goes to the relay", longest),
     ("a field that only begins like Host is none", like_host),
     ("what is for another address or port is the stack's", not_ours),
-    ("a frame for another machine is that machine's", overheard),
     ("a fragment is the stack's", fragment),
     ("IPv4 options are carried along", ip_options),
     ("a TCP header that is cut off is the stack's", truncated),
@@ -149,20 +148,6 @@ fn not_ours(t: &Stage<'_>) {
     // From our own address: that is how replies would look.
     let reply = Segment { from: t.vip(MULTI), to: other.from, ..other };
     t.sees(&reply).leaves(NOT_OURS, NOTHING);
-}
-
-fn overheard(t: &Stage<'_>) {
-    let client = t.client(MULTI);
-    let mut frame = client.syn().frame();
-    frame[..6].copy_from_slice(&[0x02, 0x42, 0, 0, 0, 0x02]);
-    t.shown(&frame).is(NOT_OURS, NOTHING, &frame);
-    // To all, or to a group: balancers that share an address by that send so.
-    frame[..6].copy_from_slice(&[0x03, 0xbf, 0, 0, 0, 0x02]);
-    t.shown(&frame).went(REDIRECTED, "syn_answered");
-    let (client, _) = t.handed(MULTI);
-    let mut frame = client.acks().frame();
-    frame[5] = 0x02;
-    t.shown(&frame).is(NOT_OURS, NOTHING, &frame);
 }
 
 fn fragment(t: &Stage<'_>) {
