@@ -154,8 +154,10 @@ pub enum RowState {
     Draining,
     /// Nothing; its connections are to be reset.
     Down,
-    /// As draining. What is sent in an envelope is lost there, so its connections stay and need
-    /// none; one whose hand-over was lost is reset when its client repeats its request.
+    /// As draining. A hand-over may be lost there: its connections stay, and one whose hand-over is
+    /// repeated is reset.
+    Doubted,
+    /// The same, and whatever is sent in an envelope is lost: who needs one is reset.
     Deaf,
 }
 

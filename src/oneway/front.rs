@@ -141,6 +141,7 @@ impl Fabric for Programs {
                 RowState::Up => handoff::State::Up,
                 RowState::Draining => handoff::State::Draining,
                 RowState::Down => handoff::State::Down,
+                RowState::Doubted => handoff::State::Doubted,
                 RowState::Deaf => handoff::State::Deaf,
             },
             agent_port: row.agent_port,
@@ -154,6 +155,7 @@ impl Fabric for Programs {
                 handoff::State::Up => RowState::Up,
                 handoff::State::Draining => RowState::Draining,
                 handoff::State::Down => RowState::Down,
+                handoff::State::Doubted => RowState::Doubted,
                 handoff::State::Deaf => RowState::Deaf,
             };
             let (address, name, agent_port) = (row.address, row.name, row.agent_port);

@@ -9,6 +9,8 @@ use super::fabric::{Owned, RowState, Slot};
 use super::seen::Seen;
 use distributor::Shared;
 use policy::{Cluster, ServerId, State};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -44,6 +46,8 @@ pub(super) struct Keeper {
     pub(super) idle: Duration,
     /// Whether connections need letters when they have been handed over.
     pub(super) letters: Arc<AtomicBool>,
+    /// Rows that are down and of which all connections were told so once.
+    pub(super) told: RefCell<BTreeSet<Slot>>,
 }
 
 impl Keeper {
@@ -86,12 +90,12 @@ impl Keeper {
                 if *state == Some(RowState::Down) {
                     tables.trust.is_down(id);
                 }
-                let lost = letters && tables.trust.is_lost(id);
-                let deaf = tables.trust.takes_nothing(id);
+                let (lost, silent) = (tables.trust.is_lost(id), tables.trust.takes_nothing(id));
                 *state = state.map(|state| match state {
                     RowState::Down => RowState::Down,
-                    _ if lost => RowState::Down,
-                    _ if deaf => RowState::Deaf,
+                    _ if lost && letters => RowState::Down,
+                    _ if lost => RowState::Deaf,
+                    _ if silent => RowState::Doubted,
                     state => state,
                 });
             }
@@ -107,11 +111,21 @@ impl Keeper {
             let down = entries.filter(|(_, entry)| entry.row.state == RowState::Down);
             down.map(|(slot, _)| slot).collect()
         };
+        let mut told = self.told.borrow_mut();
+        told.retain(|slot| down.contains(slot));
         let mut more = false;
-        for slot in down.into_iter().filter(|slot| self.bridge.fabric().book(*slot).open > 0) {
+        for slot in down {
+            // No book counts those who wait for a reply and have nothing more to say.
+            if told.contains(&slot) && self.bridge.fabric().book(slot).open == 0 {
+                continue;
+            }
             let count = self.bridge.fabric().reset(slot, RESET_MAX);
             self.seen.reset.add(count);
-            more |= count == RESET_MAX;
+            if count == RESET_MAX {
+                more = true;
+            } else {
+                told.insert(slot);
+            }
         }
         more
     }

@@ -46,6 +46,7 @@ use keeper::{Keeper, Notice};
 use policy::ServerId;
 use roster::Wanted;
 use seen::Seen;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -272,7 +273,8 @@ impl Oneway {
     fn keeper(&self) -> Keeper {
         let (shared, bridge) = (Arc::clone(&self.shared), Arc::clone(&self.bridge));
         let (seen, letters) = (Arc::clone(&self.seen), Arc::clone(&self.letters));
-        Keeper { shared, bridge, seen, idle: self.idle, letters }
+        let told = RefCell::default();
+        Keeper { shared, bridge, seen, idle: self.idle, letters, told }
     }
 
     /// A server is believed or doubted: what the kernel may repeat follows at once.

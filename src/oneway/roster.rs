@@ -90,7 +90,7 @@ impl Roster {
     }
 
     /// Brings the states of rows in line: `state` of each server that is still there, and draining
-    /// for all other rows, but where the same server has joined anew and is down or deaf: then it
+    /// for all other rows, but where the same server has joined anew and is doubted or down: it
     /// is that for its old connections too. Returns the rows to write; a row that nobody needs is
     /// cleared.
     pub(super) fn align(
@@ -102,7 +102,8 @@ impl Roster {
         let current = (0u16..).map(ServerId).zip(&self.current);
         let row = |slot: Slot| self.rows[usize::from(slot.0)].map(|entry| entry.row);
         let gone = current.filter_map(|(id, slot)| {
-            let state = state(id).filter(|state| matches!(state, RowState::Down | RowState::Deaf));
+            let state =
+                state(id).filter(|state| *state != RowState::Up && *state != RowState::Draining);
             Some(Row { state: state?, ..row((*slot)?)? })
         });
         let gone: Vec<Row> = gone.collect();

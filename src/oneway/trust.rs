@@ -315,12 +315,11 @@ impl Trust {
         self.is_deaf(id) && self.known(id).is_some_and(|known| known.deaf >= LOST_AFTER)
     }
 
-    /// Whether no hand-over arrives there, as far as can be told for so long: also if its agent
-    /// only reports, and whatever program it may have takes none over by now.
+    /// Whether its agent has only reported for so long that whatever program may be there takes no
+    /// hand-over any more.
     pub(super) fn takes_nothing(&self, id: ServerId) -> bool {
         let silent = self.standing(id) == Some(&Standing::Doubted(Doubt::NoProgram));
-        let long = self.known(id).is_some_and(|known| known.bad >= LOST_AFTER);
-        self.is_lost(id) || silent && long
+        silent && self.known(id).is_some_and(|known| known.bad >= LOST_AFTER)
     }
 }
 

@@ -63,6 +63,7 @@ impl Oneway {
                 RowState::Up => "up",
                 RowState::Draining => "draining",
                 RowState::Down => "down",
+                RowState::Doubted => "doubted",
                 RowState::Deaf => "deaf",
             };
             OnewayServer {

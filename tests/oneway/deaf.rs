@@ -128,3 +128,25 @@ fn a_hand_over_that_was_lost_before_its_server_was_known_to_be_deaf_is_not_waite
         site.is_at_rest();
     });
 }
+
+#[test]
+fn connections_of_the_other_family_need_envelopes_and_are_reset() {
+    on(setup("handoff"), |site| {
+        // Servers are known by their IPv4 addresses.
+        let mut clients: BTreeMap<String, Vec<Client>> = BTreeMap::new();
+        for mut client in site.clients_of(site.bed.vip().v6.into(), 8) {
+            clients.entry(client.fetch(&files()[1])).or_default().push(client);
+        }
+        restart_agent(site, &[1], ENOUGH);
+        site.oneway(|view| view.servers[0].state == "deaf");
+        for client in clients.get_mut("server1").unwrap() {
+            client.send(get(&files()[3].path));
+            assert_eq!(client.end(), ErrorKind::ConnectionReset);
+        }
+        for client in clients.get_mut("server2").unwrap() {
+            assert_eq!(client.fetch(&files()[3]), "server2");
+        }
+        drop(clients);
+        site.is_at_rest();
+    });
+}

@@ -18,7 +18,7 @@ static __always_inline int deliver(struct __sk_buff *skb, struct passage *t, str
 	if (slot != RELAY && (!other || other->state != SERVER_UP))
 		return send_plain(skb, &t->p, flow, holder);
 	/* It would not hear that it is to give the connection up, or whose the request is. */
-	if (holder->state == SERVER_DEAF)
+	if (holder->state >= SERVER_DOUBTED)
 		return send_plain(skb, &t->p, flow, holder);
 	if (flow->delivery == DELIVERY_FORWARD) {
 		/* A verdict for the relay means a relay, and it is at one. */
@@ -102,12 +102,14 @@ static __always_inline int begins_anew(struct passage *t, struct flow *flow)
 static __always_inline void last_words(const struct packet *p, struct flow *flow)
 {
 	__u32 end = p->seq + p->length;
+	/* Its FIN, if it sent one, has a number of its own. */
+	int after_fin = p->seq == flow->next_seq + 1;
 
 	if (p->flags & RST) {
-		/* Its FIN, if it sent one, has a number of its own. */
-		if (p->seq == flow->next_seq || p->seq == flow->next_seq + 1)
+		if (p->seq == flow->next_seq || (after_fin && flow->state != FLOW_OPEN))
 			close_flow(flow);
-	} else if (!before(end, flow->next_seq)) {
+	} else if (after_fin ? !p->length : !before(flow->next_seq, p->seq) &&
+						    !before(end, flow->next_seq)) {
 		if (!p->length && before(flow->data_ack, p->ack))
 			close_flow(flow);
 		else if (flow->state == FLOW_OPEN)
@@ -129,16 +131,21 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 	if (t->verdict == CLOSE) {
 		/* Meant for the connection that was looked at: another may have its ports now. */
 		if (t->p.seq == flow->next_seq)
-			close_flow(flow);
+			leave_books(flow, flow->state == FLOW_HALF ? FLOW_WAITING : FLOW_CLOSING);
 		return TC_ACT_SHOT;
 	}
+	/* Also of a stranger's: had it led us astray, its client would be silent to us. */
+	flow->seen_ns = t->now_ns;
+	if (holder->state == SERVER_DEAF && needs_letter(holder, &t->p))
+		return reset_client(skb, t, flow);
 	/* Whoever sent this does not know the connection: the server's stack judges, we learn nothing. */
 	if (!in_window(flow, &t->p))
 		return send_plain(skb, &t->p, flow, holder);
-	flow->seen_ns = t->now_ns;
 	if (holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
 		return reset_client(skb, t, flow);
-	if (t->p.flags & (FIN | RST))
+	/* Or it says that there was a FIN, which came too early to be believed. */
+	if (t->p.flags & (FIN | RST) ||
+	    (!t->p.length && flow->state == FLOW_OPEN && t->p.seq == flow->next_seq + 1))
 		last_words(&t->p, flow);
 	old = before(t->p.ack, flow->client_ack);
 	if (!old)
@@ -147,6 +154,8 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		return send_plain(skb, &t->p, flow, holder);
 	flow->data_ack = t->p.ack;
 	fresh = !before(t->p.seq, flow->next_seq);
+	if (flow->state != FLOW_OPEN && t->p.seq == flow->next_seq && !(t->p.flags & (FIN | RST)))
+		open_again(flow);
 	if (before(flow->next_seq, end))
 		flow->next_seq = end;
 	/* Not a late copy: the client has heard more than it says here. */
@@ -157,7 +166,7 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		if (!holder)
 			return TC_ACT_SHOT;
 		/* The hand-over was lost, and so would be any other. */
-		if (holder->state == SERVER_DEAF)
+		if (holder->state >= SERVER_DOUBTED)
 			return reset_client(skb, t, flow);
 		count(COUNT_HANDED_AGAIN);
 		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);

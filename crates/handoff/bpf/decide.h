@@ -67,6 +67,15 @@ static __always_inline void book_open(__u32 server, int open)
 	book->chosen = __sync_fetch_and_add(&page->serial, 1) + 1;
 }
 
+/* It was closed too early. */
+static __always_inline void book_open_again(__u32 server)
+{
+	struct book *book = bpf_map_lookup_elem(&books, &server);
+
+	if (book)
+		__sync_fetch_and_add(&book->open, 1);
+}
+
 /* It is closed, or was given to another. */
 static __always_inline void book_close(__u32 server)
 {

@@ -78,9 +78,13 @@ static __always_inline __u8 asked_at(__u64 now_ns)
 /* The largest window that we offer: what is further from the client's place is not its own. */
 #define WINDOW (65535u << WSCALE)
 
+/* And so is what acknowledges more than a client's window can have let in, or much less than before. */
+#define ACKED_AHEAD (128u << 20)
+
 static __always_inline int in_window(const struct flow *flow, const struct packet *p)
 {
-	return p->seq - flow->next_seq + WINDOW <= 2 * WINDOW;
+	return p->seq - flow->next_seq + WINDOW <= 2 * WINDOW &&
+	       (!(p->flags & ACK) || p->ack - flow->client_ack + WINDOW <= WINDOW + ACKED_AHEAD);
 }
 
 /* A SYN came on a port in use. For as long as its answer is good, and no longer, the client may begin
@@ -95,16 +99,31 @@ static __always_inline int resyn_recent(const struct flow *flow, __u64 now_ns)
 	return flow->resyn && ((resyn_at(now_ns) - flow->resyn) & 0x7f) <= 16;
 }
 
-/* Taken out of the books once, whoever is first to see it end. */
-static __always_inline void close_flow(struct flow *flow)
+/* Taken out of the books once, whoever is first to see it end, or to take it for one that has. */
+static __always_inline void leave_books(struct flow *flow, __u8 state)
 {
 	__u32 counted = __sync_lock_test_and_set(&flow->counted, NOBODY);
 
-	flow->state = FLOW_CLOSING;
+	flow->state = state;
 	if (counted != NOBODY) {
 		book_close(counted);
 		count(COUNT_CLOSED);
 	}
+}
+
+static __always_inline void close_flow(struct flow *flow)
+{
+	leave_books(flow, FLOW_CLOSING);
+}
+
+/* It did not end: what seemed to be its last word was no word of its client's, or not for the server. */
+static __always_inline void open_again(struct flow *flow)
+{
+	__u32 slot = flow->holder;
+
+	flow->state = FLOW_OPEN;
+	if (__sync_val_compare_and_swap(&flow->counted, NOBODY, slot) == NOBODY)
+		book_open_again(slot);
 }
 
 static __always_inline void fill_envelope(struct envelope *e, const struct flow *flow,
@@ -147,6 +166,12 @@ static __noinline int send_tagged(struct __sk_buff *skb, const struct packet *p,
 	return bpf_redirect_neigh(to->ifindex, NULL, 0, 0);
 }
 
+/* Whether it does not arrive as it is: behind a router, or of the other family. */
+static __always_inline int needs_letter(const struct server *to, const struct packet *p)
+{
+	return to->routed || p->v6 == is_v4(to->address);
+}
+
 /* To the holder as it is, or in an envelope where it would not arrive otherwise. */
 static __noinline int send_plain(struct __sk_buff *skb, const struct packet *p,
 				      const struct flow *flow, const struct server *to)
@@ -154,7 +179,7 @@ static __noinline int send_plain(struct __sk_buff *skb, const struct packet *p,
 	struct bpf_redir_neigh next = {};
 
 	count(COUNT_FORWARDED);
-	if (to->routed || p->v6 == is_v4(to->address))
+	if (needs_letter(to, p))
 		return send_letter(skb, p, flow, to, KIND_PLAIN);
 	if (p->v6) {
 		next.nh_family = AF_INET6;

@@ -77,7 +77,12 @@ struct flow_key {
 	__u16 vip_port;
 };
 
-enum flow_state { FLOW_OPEN = 0, FLOW_CLOSING = 1, FLOW_HALF = 2 /* the client has said all */ };
+enum flow_state {
+	FLOW_OPEN = 0,
+	FLOW_CLOSING = 1,
+	FLOW_HALF = 2,		/* the client has said all, */
+	FLOW_WAITING = 3,	/* and waits for the reply so long that no book counts it any more */
+};
 
 /* What the front-end knows of a connection that it handed over. */
 struct flow {
@@ -133,7 +138,8 @@ enum server_state {
 	SERVER_UP = 1,
 	SERVER_DRAINING = 2,
 	SERVER_DOWN = 3,
-	SERVER_DEAF = 4,	/* as draining, and what comes in an envelope is lost there */
+	SERVER_DOUBTED = 4,	/* as draining, and a hand-over may be lost there */
+	SERVER_DEAF = 5,	/* as draining, and whatever comes in an envelope is lost there */
 };
 
 struct server {

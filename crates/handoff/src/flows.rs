@@ -15,7 +15,8 @@ use std::time::Duration;
 const ENDED: Duration = Duration::from_secs(60);
 
 /// The same while the table is more than half full: many short connections would otherwise leave no
-/// room for new ones. What a client repeats later is then answered by a reset, which it ignores.
+/// room for new ones. What a client says later is then answered by a reset: it has ended, or had
+/// closed its half in the middle of a reply that paused for so long.
 const ENDED_CROWDED: Duration = Duration::from_secs(5);
 
 /// How long a client that has said all it will ever say may be silent before it counts as gone. It
@@ -149,6 +150,29 @@ impl Walk {
     }
 }
 
+/// What becomes of a connection when it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    /// It has ended long enough ago.
+    Forgotten,
+    /// It has been silent for too long.
+    Idle,
+    /// Its client has said all it will ever say: it may be gone, or wait for its reply.
+    LeavesBooks,
+}
+
+fn fate(flow: &Flow, silence: Duration, idle: Duration, is_crowded: bool) -> Fate {
+    let ended = if is_crowded { ENDED_CROWDED } else { ENDED };
+    match flow.state {
+        FLOW_CLOSING if silence > ended.min(idle) => Fate::Forgotten,
+        FLOW_CLOSING => Fate::Stays,
+        _ if silence > idle => Fate::Idle,
+        FLOW_HALF if flow.counted != NOBODY && silence > HALF_CLOSED => Fate::LeavesBooks,
+        _ => Fate::Stays,
+    }
+}
+
 impl Front {
     /// Looks at the next `budget` connections: closes what has been silent for longer than `idle`,
     /// forgets what ended a minute ago (or `idle`, if that is less), and at the end of a round
@@ -196,19 +220,19 @@ impl Front {
         idle: Duration,
     ) {
         let silence = Duration::from_nanos(now.saturating_sub(flow.seen_ns));
-        let ended = if walk.is_crowded { ENDED_CROWDED } else { ENDED };
-        if flow.state == FLOW_CLOSING && silence > ended.min(idle) {
-            swept.forgotten += usize::from(self.take(key, flow));
-        } else if flow.state != FLOW_CLOSING && silence > idle {
-            swept.idle += usize::from(self.take(key, flow));
-        } else if flow.state == FLOW_HALF && flow.counted != NOBODY && silence > HALF_CLOSED {
-            self.nudge(key, flow, CLOSE);
-            swept.half += 1;
-        } else {
-            walk.in_use.add(flow.holder);
-            walk.in_use.add(flow.decided);
-            if let Some(count) = walk.counted.get_mut(flow.counted as usize) {
-                *count += 1;
+        match fate(flow, silence, idle, walk.is_crowded) {
+            Fate::Forgotten => swept.forgotten += usize::from(self.take(key, flow)),
+            Fate::Idle => swept.idle += usize::from(self.take(key, flow)),
+            Fate::LeavesBooks => {
+                self.nudge(key, flow, CLOSE);
+                swept.half += 1;
+            }
+            Fate::Stays => {
+                walk.in_use.add(flow.holder);
+                walk.in_use.add(flow.decided);
+                if let Some(count) = walk.counted.get_mut(flow.counted as usize) {
+                    *count += 1;
+                }
             }
         }
     }
@@ -345,52 +369,4 @@ impl Front {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A round in which the book has been used, as its numbers show or not.
-    fn round(walk: &mut Walk, before: u64, now: u64, counted: u64) -> Vec<(u16, Repair)> {
-        (walk.opened, walk.counted) = (vec![7, before], vec![7, counted]);
-        walk.begun = vec![100, 100];
-        walk.repairs(&[7, now], &[100, 101])
-    }
-
-    #[test]
-    fn a_book_that_stands_still_is_put_right_at_once() {
-        let mut walk = Walk { begun: vec![9], opened: vec![5], ..Walk::default() };
-        walk.counted = vec![3];
-        assert_eq!(walk.repairs(&[5], &[9]), [(0, Repair::Set(5, 3))]);
-        assert_eq!(walk.repairs(&[5], &[10]), [], "one came and one went");
-    }
-
-    #[test]
-    fn a_book_in_use_is_put_right_when_it_is_wrong_by_the_same_for_many_rounds() {
-        let mut walk = Walk::default();
-        assert_eq!(round(&mut walk, 5, 5, 5), []);
-        assert_eq!(round(&mut walk, 5, 5, 4), [], "one may have moved under the walk");
-        assert_eq!(round(&mut walk, 10, 12, 11), [], "it was eleven between");
-        for number in 1..DRIFT_ROUNDS {
-            assert_eq!(round(&mut walk, 30, 31, 34), [], "round {number} may be by chance");
-        }
-        assert_eq!(round(&mut walk, 50, 51, 54), [(1, Repair::Add(3))]);
-        assert_eq!(round(&mut walk, 40, 41, 44), [], "that was put right: it begins anew");
-    }
-
-    #[test]
-    fn a_book_below_zero_is_put_right_too() {
-        let mut walk = Walk::default();
-        let below = |by: u64| 0u64.wrapping_sub(by);
-        for _ in 1..DRIFT_ROUNDS {
-            assert_eq!(round(&mut walk, below(2), below(3), 1), []);
-        }
-        assert_eq!(round(&mut walk, below(1), below(3), 1), [(1, Repair::Add(4))]);
-    }
-
-    #[test]
-    fn a_set_has_the_slots_that_were_added_and_no_others() {
-        let mut set = SlotSet::default();
-        [0, 63, 64, 255, 256, NOBODY].into_iter().for_each(|slot| set.add(slot));
-        let has: Vec<u16> = (0..=u16::MAX).filter(|slot| set.has(*slot)).collect();
-        assert_eq!(has, [0, 63, 64, 255]);
-    }
-}
+mod tests;

@@ -193,7 +193,8 @@ impl Front {
                 State::Up => 1,
                 State::Draining => 2,
                 State::Down => 3,
-                State::Deaf => 4,
+                State::Doubted => 4,
+                State::Deaf => 5,
             },
             routed: u8::from(self.routed),
             reserved: 0,
@@ -215,7 +216,8 @@ impl Front {
             1 => State::Up,
             2 => State::Draining,
             3 => State::Down,
-            4 => State::Deaf,
+            4 => State::Doubted,
+            5 => State::Deaf,
             _ => return None,
         };
         let address = SocketAddr::new(unmapped(server.address), server.port);

@@ -86,8 +86,10 @@ pub enum State {
     Draining,
     /// Nothing: its connections are reset.
     Down,
-    /// As draining, and what comes in an envelope is lost there: its connections go on without. One
-    /// whose hand-over is repeated is reset.
+    /// As draining, and a hand-over may be lost there: one that is repeated is reset.
+    Doubted,
+    /// As draining, and whatever comes in an envelope is lost there: connections that need none go
+    /// on, others are reset when their clients speak.
     Deaf,
 }
 

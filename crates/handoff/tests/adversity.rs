@@ -9,9 +9,9 @@ mod site;
 use handoff::{Delivery, Row, State};
 use rustix::net::sockopt::set_socket_linger;
 use site::client::{Client, get, request};
-use site::{OneWay, becomes, by_query, everywhere};
+use site::{OneWay, accept, becomes, by_query, everywhere};
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 use testbed::{Adversity, Host, Plan, Variant, Wire, content};
 
@@ -210,4 +210,69 @@ fn a_client_whose_next_server_dies_while_its_holder_lets_go_is_told_at_once() {
         set(State::Up);
         wire.set(Adversity::default()).unwrap();
     });
+}
+
+/// It has nothing more to say, so that nothing but a reset tells it.
+#[test]
+fn a_client_that_waits_for_the_reply_of_a_server_that_died_is_told() {
+    everywhere(|one_way, vip| {
+        let at = SocketAddr::new(vip.ip(), 8080);
+        let listener = one_way.listener(Host::Server(1), at);
+        one_way.backs[0].listen(vip, Some(Delivery::Multi), 8080, 8080).unwrap();
+        let set = |state| {
+            let address = (one_way.bed.server(1).v4, 80).into();
+            let row = Row { address, name: 1, state, agent_port: 0 };
+            let set = || one_way.front.set_row(0, Some(&row)).unwrap();
+            one_way.bed.enter(Host::Front, set).unwrap();
+        };
+        one_way.client(|| {
+            let mut client = connect(vip);
+            client.send(&get("/0", 1));
+            client.stream.shutdown(Shutdown::Write).unwrap();
+            let _silent = accept(&listener);
+            let hour = Duration::from_secs(3600);
+            // Out of the books after a while, and not forgotten.
+            let gone = || {
+                one_way.front.sweep(hour, usize::MAX);
+                one_way.open() == 0
+            };
+            assert!(becomes(PATIENCE, gone));
+            set(State::Down);
+            assert_eq!(one_way.front.reset(0, usize::MAX), 1);
+            assert_eq!(client.ends().unwrap_err().kind(), ErrorKind::ConnectionReset);
+        });
+        set(State::Up);
+        one_way.backs[0].listen(vip, Some(Delivery::Multi), 80, 80).unwrap();
+    });
+}
+
+/// Replies that take many flights, each from another server than the one before.
+#[test]
+fn large_replies_arrive_whole_over_links_that_lose() {
+    if !site::is_possible() {
+        return;
+    }
+    let one_way = OneWay::up(&Plan::new(2), Delivery::Multi, by_query);
+    let wires = [Host::Client, Host::Server(1), Host::Server(2)];
+    let wires = wires.map(|host| one_way.bed.wire(host).unwrap());
+    for (loss, paths) in [(0.01, &["/1m", "/10m", "/1m", "/1m"][..]), (0.05, &["/1m", "/1m"])] {
+        let adversity = Adversity { loss, seed: 7, ..Adversity::default() };
+        wires.iter().for_each(|wire| wire.set(adversity).unwrap());
+        let moved = one_way.count("moved");
+        one_way.client(|| {
+            for vip in one_way.bed.vip().at(80) {
+                let mut client = connect(vip);
+                for (turn, path) in (0u16..).zip(paths) {
+                    let file = one_way.file(path);
+                    client.send(&get(path, turn % 2 + 1));
+                    let reply = client.reply().unwrap_or_else(|error| panic!("{path}: {error}"));
+                    reply.assert_is(file, reply.server().unwrap());
+                }
+            }
+        });
+        let moved = one_way.count("moved") - moved;
+        assert!(moved > 0, "{loss}: {}", one_way.counts());
+    }
+    wires.iter().for_each(|wire| wire.set(Adversity::default()).unwrap());
+    one_way.assert_settled();
 }

@@ -19,6 +19,8 @@ mod back;
 mod chance;
 #[path = "packets/decode.rs"]
 mod decode;
+#[path = "packets/ends.rs"]
+mod ends;
 #[path = "packets/first.rs"]
 mod first;
 #[path = "packets/fuzz.rs"]
@@ -104,6 +106,7 @@ fn first_requests_go_where_the_fixtures_say() {
 #[test]
 fn later_requests_go_where_the_fixtures_say() {
     hold("next", false, ROOM, next::FIXTURES);
+    hold("ends", false, ROOM, ends::FIXTURES);
 }
 
 #[test]

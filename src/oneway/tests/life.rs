@@ -24,6 +24,22 @@ fn connections_of_a_server_that_goes_down_are_reset_and_counted() {
 }
 
 #[test]
+fn who_is_in_no_book_any_more_is_told_too_that_its_server_is_down() {
+    let site = Site::new(&config(2, "handoff", ""));
+    let slot = site.send(client(1), &get("/a")).0.unwrap();
+    // It has said its last word, and waits for the reply.
+    site.fake.state().books.get_mut(&slot).unwrap().open = 0;
+    let keeper = site.oneway.keeper();
+    keeper.turn();
+    assert_eq!(site.holder(client(1)), Some(slot));
+    site.set_state(slot.0, State::Down);
+    keeper.turn();
+    assert_eq!(site.holder(client(1)), None, "it is reset");
+    keeper.turn();
+    assert_eq!(site.oneway.view().swept["reset"], 1, "they are looked for once");
+}
+
+#[test]
 fn a_draining_server_finishes_what_it_has_and_gets_nothing_new() {
     let site = Site::new(&config(2, "handoff", ""));
     let slot = site.send(client(1), &get("/a")).0.unwrap();

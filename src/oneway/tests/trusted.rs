@@ -171,7 +171,7 @@ fn a_hand_over_to_a_host_whose_agent_only_reports_is_given_up_after_a_while_and_
     };
     for turn in 1..=5 {
         site.report(0, |report| report.takes_over = None);
-        assert_eq!(state(), if turn < 5 { RowState::Up } else { RowState::Deaf }, "{turn}");
+        assert_eq!(state(), if turn < 5 { RowState::Up } else { RowState::Doubted }, "{turn}");
     }
     assert_eq!(site.holder(client(0)), Some(holder), "what has arrived is there");
     site.report(0, |_| {});

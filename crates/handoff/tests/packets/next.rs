@@ -2,7 +2,7 @@
 //! move.
 
 use crate::Fixture;
-use crate::segment::{ACK, FIN, Letter, PLAIN, PSH, QUERY, RST, Segment, TAGGED, usual_stamps};
+use crate::segment::{Letter, PLAIN, QUERY, Segment, TAGGED};
 use crate::stage::{Client, DROPPED, FORWARD, MULTI, NAMES, REDIRECTED, SINGLE, Stage, get};
 use handoff::{Delivery, Repeat, State};
 
@@ -23,16 +23,8 @@ pub const FIXTURES: &[Fixture] = &[
     ("a request for a server that takes nothing new stays with the holder", draining_other),
     ("what is older than the last request goes to the holder", old),
     ("a late copy of the first segment does not hand over again", late_first),
-    ("a FIN closes the book once and goes to the holder", fin),
-    ("a RST closes the book once and goes to the holder", rst),
-    ("last words out of place go to the holder and change nothing", wild_last_words),
     ("data out of place goes to the holder, and the next request may still move", wild_data),
-    ("a client that is half closed is counted as long as it waits", half_closed),
     ("a server that drains keeps its connections", draining),
-    ("a client of a server that is down is reset with the right numbers", down),
-    ("a RST to a server that is down gets no answer", down_rst),
-    ("a hand-over that is repeated to a server that is deaf is reset", deaf_again),
-    ("a server that is deaf is not asked to give a connection up", deaf_asked),
     ("a port used again after a SYN begins a new connection", reuse),
     ("a port used again without a SYN does not", no_reuse),
     ("the end of another handshake on a port in use is absorbed", other_handshake),
@@ -42,11 +34,11 @@ pub const FIXTURES: &[Fixture] = &[
 pub const ROUTED: &[Fixture] = &[
     ("an ACK and the next request travel in envelopes", routed),
     ("a hand-over and a question are the same", other),
-    ("a client of a server that is down is reset all the same", down),
+    ("a client of a server that is down is reset all the same", crate::ends::down),
 ];
 
 /// The reply to the first request has come.
-fn after_reply(t: &Stage<'_>, port: u16) -> (Client, Segment) {
+pub fn after_reply(t: &Stage<'_>, port: u16) -> (Client, Segment) {
     let (mut client, first) = t.handed(port);
     client.heard(5000);
     (client, first)
@@ -220,30 +212,6 @@ fn late_first(t: &Stage<'_>) {
     t.sees(&first).is(REDIRECTED, "forwarded", &t.forwarded(&first, &first, 0));
 }
 
-fn closed_by(t: &Stage<'_>, flags: u8) {
-    let (client, first) = after_reply(t, MULTI);
-    assert_eq!(t.front.books().book(0).open, 1);
-    let last = client.acks().flags(flags);
-    let frame = t.forwarded(&last, &first, 0);
-    t.sees(&last).is(REDIRECTED, "closed forwarded", &frame);
-    assert_eq!(t.front.books().book(0).open, 0);
-    t.sees(&last).is(REDIRECTED, "forwarded", &frame);
-    assert_eq!(t.front.books().book(0).open, 0);
-    // What follows still finds its server.
-    let ack = client.acks();
-    t.sees(&ack).is(REDIRECTED, "forwarded", &t.forwarded(&ack, &first, 0));
-    t.front.set_row(0, None).unwrap();
-    t.set_server(0, State::Up);
-}
-
-fn fin(t: &Stage<'_>) {
-    closed_by(t, FIN | ACK);
-}
-
-fn rst(t: &Stage<'_>) {
-    closed_by(t, RST | ACK);
-}
-
 fn draining(t: &Stage<'_>) {
     let (client, first) = after_reply(t, MULTI);
     t.set_server(0, State::Draining);
@@ -252,52 +220,6 @@ fn draining(t: &Stage<'_>) {
     let next = client.says(get("/first"));
     let frame = t.forwarded(&next, &first, 0);
     t.sees(&next).is(REDIRECTED, "repeated forwarded", &frame);
-}
-
-fn down(t: &Stage<'_>) {
-    let (client, _) = after_reply(t, MULTI);
-    let closing = client.says("more").flags(ACK | PSH | FIN);
-    t.set_server(0, State::Down);
-    for (said, bytes, counts) in [
-        (client.acks(), 0, "reset_down closed"),
-        (client.says("more"), 4, "reset_down"),
-        (closing, 5, "reset_down"),
-    ] {
-        let answer = Segment {
-            from: client.vip,
-            to: client.at,
-            ..said.clone().flags(RST | ACK).with([usual_stamps(3000, 2000)])
-        };
-        let answer = answer.numbers(client.heard, client.next.wrapping_add(bytes));
-        t.sees(&said).is(REDIRECTED, counts, &answer.answer());
-    }
-    assert_eq!(t.front.books().book(0).open, 0);
-}
-
-fn down_rst(t: &Stage<'_>) {
-    let (client, _) = after_reply(t, MULTI);
-    t.set_server(0, State::Down);
-    t.sees(&client.acks().flags(RST)).leaves(DROPPED, "reset_down closed");
-}
-
-fn deaf_again(t: &Stage<'_>) {
-    let (client, first) = t.handed(MULTI);
-    t.set_server(0, State::Deaf);
-    let ack = client.acks();
-    t.sees(&ack).is(REDIRECTED, "forwarded", &t.forwarded(&ack, &first, 0));
-    t.sees(&first).went(REDIRECTED, "reset_down closed");
-    assert_eq!(t.front.books().book(0).open, 0);
-}
-
-fn deaf_asked(t: &Stage<'_>) {
-    for (port, counts) in [(MULTI, "repeated forwarded"), (FORWARD, "repeated forwarded")] {
-        t.set_server(0, State::Up);
-        let (client, first) = after_reply(t, port);
-        t.knows("/other", 1);
-        t.set_server(0, State::Deaf);
-        let next = client.says(get("/other"));
-        t.sees(&next).is(REDIRECTED, counts, &t.forwarded(&next, &first, 0));
-    }
 }
 
 /// The same port, with another handshake.
@@ -362,18 +284,6 @@ fn too_large(t: &Stage<'_>) {
     t.shown(&nobodys.refused_by_router()).leaves(crate::stage::NOT_OURS, "");
 }
 
-fn wild_last_words(t: &Stage<'_>) {
-    let (client, _) = t.handed(MULTI);
-    for (flags, ahead) in
-        [(RST, 1 << 30), (RST, 5), (RST | ACK, u32::MAX - 5), (FIN | ACK, 1 << 28)]
-    {
-        let wild =
-            client.acks().flags(flags).numbers(client.next.wrapping_add(ahead), client.heard);
-        t.sees(&wild).went(REDIRECTED, "forwarded");
-    }
-    assert_eq!(t.front.books().book(0).open, 1);
-}
-
 fn wild_data(t: &Stage<'_>) {
     let (mut client, _) = t.handed(MULTI);
     for quarter in 0..4u32 {
@@ -384,14 +294,4 @@ fn wild_data(t: &Stage<'_>) {
     client.heard(1000);
     t.knows("/b", 1);
     t.sees(&client.says(get("/b"))).went(REDIRECTED, "repeated queried");
-}
-
-fn half_closed(t: &Stage<'_>) {
-    let (mut client, _) = t.handed(SINGLE);
-    t.sees(&client.acks().flags(FIN | ACK)).went(REDIRECTED, "forwarded");
-    assert_eq!(t.front.books().book(0).open, 1);
-    // It hears the reply and says its last word again: now that is all.
-    client.heard(1000);
-    t.sees(&client.acks().flags(FIN | ACK)).went(REDIRECTED, "closed forwarded");
-    assert_eq!(t.front.books().book(0).open, 0);
 }
