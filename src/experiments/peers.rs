@@ -3,7 +3,7 @@
 
 use super::Lab;
 use crate::exit::say;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -100,6 +100,13 @@ impl Program {
         }
     }
 
+    /// Who it has to be where root starts it; `None`: whoever starts it. It needs nothing of root's:
+    /// ports come from the kernel.
+    fn user(self) -> Option<&'static str> {
+        let must = self == Self::Apache && rustix::process::geteuid().is_root();
+        must.then_some("www-data")
+    }
+
     /// What is run on a configuration in `dir`. One process each, so that nothing is left of it
     /// when it is killed.
     fn command(self, dir: &Path, file: &Path) -> Vec<String> {
@@ -186,28 +193,29 @@ fn launch(
 ) -> Result<Child> {
     let list: Vec<String> = servers.iter().map(SocketAddr::to_string).collect();
     fs::write(dir.join("servers.txt"), format!("all {}\n", list.join("|")))?;
-    // Only root may and must become somebody else.
-    let user = if rustix::process::geteuid().is_root() {
-        "User www-data\nGroup www-data".to_owned()
-    } else {
-        String::new()
-    };
     let file = dir.join("conf");
     let text = program
         .template()
         .replace("@DIR@", &dir.display().to_string())
         .replace("@BIND@", &address.to_string())
         .replace("@MODULES@", MODULES)
-        .replace("@USER@", &user)
         .replace("@BALANCE@", &program.balance())
         .replace("@SERVERS@", &program.servers(servers));
     fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     let said = File::create(dir.join("said"))?;
-    let words = program.command(dir, &file);
-    // Dies with the thread that starts it, which is this program's first.
+    // Dies with the thread that starts it, which is this program's first. The kernel forgets that of
+    // who becomes somebody else, as Apache does when root starts it: so it is somebody else before.
+    let become_user: &[&str] = match program.user() {
+        Some(user) => {
+            given(dir, user)?;
+            &["--reuid", user, "--regid", user, "--init-groups"]
+        }
+        None => &[],
+    };
     Command::new("setpriv")
+        .args(become_user)
         .args(["--pdeathsig", "KILL", "--"])
-        .args(&words)
+        .args(program.command(dir, &file))
         .stdin(Stdio::null())
         .stdout(said.try_clone()?)
         .stderr(said)
@@ -215,8 +223,19 @@ fn launch(
         .with_context(|| format!("cannot start {} by setpriv (util-linux)", program.name()))
 }
 
+/// Gives a folder and what is in it to `user`.
+fn given(dir: &Path, user: &str) -> Result<()> {
+    let owner = format!("{user}:{user}");
+    let mut chown = Command::new("chown");
+    let output = chown.args(["-R", &owner]).arg(dir).output().context("cannot start chown")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cannot give {} to {user}: {said}", dir.display());
+    Ok(())
+}
+
 fn remove(dir: &Path) {
-    // What stays in the temporary folder is the system's to clear away.
+    // What stays in the temporary folder, also of a run that was killed, is the system's to clear
+    // away.
     let _left = fs::remove_dir_all(dir);
 }
 
@@ -233,7 +252,7 @@ mod tests {
     #[test]
     fn no_place_in_a_configuration_is_left_open() {
         let servers = [SocketAddr::from(([127, 0, 0, 1], 81))];
-        let known = ["@DIR@", "@BIND@", "@MODULES@", "@USER@", "@BALANCE@", "@SERVERS@"];
+        let known = ["@DIR@", "@BIND@", "@MODULES@", "@BALANCE@", "@SERVERS@"];
         for program in
             [Program::HaProxy, Program::HaProxyBounded(125), Program::Nginx, Program::Apache]
         {
@@ -243,5 +262,36 @@ mod tests {
             assert!(program.servers(&servers).contains("127.0.0.1:81"));
         }
         assert!(Program::HaProxyBounded(150).balance().contains("hash-balance-factor 150"));
+    }
+
+    /// How long the kernel may take to end what has lost its parent.
+    const END: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_program_ends_with_the_thread_that_started_it_whoever_it_runs_as() {
+        let servers = [SocketAddr::from(([127, 0, 0, 1], 81))];
+        for program in [Program::HaProxy, Program::Nginx, Program::Apache] {
+            if !program.is_there() {
+                continue;
+            }
+            let start = move || {
+                let lab = Lab::open().expect("reactors");
+                Peer::start(&lab, program, &servers).expect("it starts")
+            };
+            let mut peer = std::thread::spawn(start).join().expect("started");
+            let id = rustix::process::Pid::from_child(&peer.process);
+            let (ended, end) = std::sync::mpsc::channel();
+            let waiter = std::thread::spawn(move || {
+                let _reaped = peer.process.wait();
+                let _heard = ended.send(());
+            });
+            let found = end.recv_timeout(END);
+            if found.is_err() {
+                // Whatever is found here, nothing is left behind.
+                let _gone = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+            }
+            waiter.join().expect("it was reaped");
+            assert!(found.is_ok(), "{} lives on", program.name());
+        }
     }
 }
