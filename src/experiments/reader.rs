@@ -18,9 +18,10 @@ pub struct Reader {
     doubts: RefCell<BTreeSet<String>>,
 }
 
-/// Repeats that were asked the same, one of each curve, which agree by themselves; and by how much
-/// the one has to be above the other in each.
-const PAIRS_MIN: usize = 3;
+/// Repeats that were asked the same, one of each curve, which agree by themselves, and by how much
+/// the one has to be above the other in each. Of two that are alike, the one is above the other in
+/// three of three pairs once in 8 times, in five of five once in 32: fewer are no ground.
+const PAIRS_MIN: usize = 5;
 const PAIRS_APART: f64 = 1.02;
 
 /// Two curves at one place.
@@ -30,7 +31,7 @@ pub(super) struct Pair {
     /// same.
     pub ratio: f64,
     /// Whether every repeat of the one is above every repeat of the other, or each of at least
-    /// three by 2 % above the other's that was asked the same.
+    /// five by 2 % above the other's that was asked the same.
     pub apart: bool,
 }
 
@@ -154,12 +155,13 @@ impl Reader {
         over.min > under.max
     }
 
-    /// Where both curves were repeated; everywhere if they were nowhere.
-    pub(super) fn repeated(&self, case: &str, curves: (&str, &str)) -> Vec<f64> {
+    /// Where a curve was repeated, and any of the others too; everywhere if that is nowhere.
+    pub(super) fn repeated(&self, case: &str, curve: &str, others: &[&str]) -> Vec<f64> {
         let there = |least: usize| {
             let often = |curve: &str, x: f64| self.rows(case, curve, x).len() >= least;
+            let any = |x: f64| others.iter().any(|other| often(other, x));
             let places = self.table.places(case).into_iter();
-            places.filter(|x| often(curves.0, *x) && often(curves.1, *x)).collect::<Vec<f64>>()
+            places.filter(|x| often(curve, *x) && any(*x)).collect::<Vec<f64>>()
         };
         let repeated = there(2);
         if repeated.is_empty() { there(1) } else { repeated }
