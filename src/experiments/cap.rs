@@ -17,7 +17,7 @@ use workload::visits::{Answer, Mix, PUBLISHING_STATIC, Service, Visits};
 pub const EXPERIMENT: Experiment = Experiment {
     name: "cap",
     title: "CAP's prototype: throughput and utilisation by clients",
-    source: "Casalicchio, Colajanni, WWW10 2001, Figs. 7 to 10",
+    source: "after Casalicchio, Colajanni, WWW10 2001, Figs. 7 to 10",
     paper: "A switch (an Apache reverse proxy whose policy is a program) before four servers \
             (Pentium MMX, 233 MHz); WebStone with up to 240 clients. A Collector on each server \
             counts its active connections, a Manager at the switch asks for them every 10 s, and \

@@ -14,7 +14,7 @@ use workload::visits::{CLUBWEB_CPU, CLUBWEB_DISK, Mix, Visits};
 pub const EXPERIMENT: Experiment = Experiment {
     name: "clubweb",
     title: "ClubWeb's realistic workload: pages and throughput by offered load",
-    source: "Andreolini, Colajanni, Nuccio, WWW 2003, Figs. 9 and 10",
+    source: "after Andreolini, Colajanni, Nuccio, WWW 2003, Figs. 9 and 10",
     paper: "Seven servers behind the switch in the kernel; users with SURGE's distributions, 40 % \
             static, 40 % lightly dynamic, 20 % heavy for the CPU or for the disk. CAP's \
             90-percentile of page response time is below LARD's for both models at every load, \

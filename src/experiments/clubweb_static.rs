@@ -18,7 +18,7 @@ use workload::synth::Zipf;
 pub const EXPERIMENT: Experiment = Experiment {
     name: "clubweb-static",
     title: "ClubWeb's stress test: a 1.5 KB file over 1 to 8 servers",
-    source: "Andreolini, Colajanni, Nuccio, WWW 2003, Figs. 7 and 8",
+    source: "after Andreolini, Colajanni, Nuccio, WWW 2003, Figs. 7 and 8",
     paper: "A switch in Linux' kernel before up to seven servers (two Pentium III, 833 MHz, Apache \
             2.0) on a LAN of 100 Mb/s, httperf asking for a file of about 1.5 KB, a connection for \
             each request: throughput grew nearly linearly until the LAN was full. A TCP gateway \

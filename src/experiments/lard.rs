@@ -17,7 +17,7 @@ use workload::synth::{Facts, IBM_1998, RICE_1998, Twin};
 pub const EXPERIMENT: Experiment = Experiment {
     name: "lard",
     title: "LARD's prototype: throughput and hit ratio by nodes",
-    source: "Pai and others, ASPLOS 1998",
+    source: "after Pai and others, ASPLOS 1998",
     paper: "A front-end in FreeBSD's kernel handed connections to six servers (Pentium II, 300 \
             MHz, Apache); clients played the Rice log as fast as it was answered. LARD/R served \
             about 2.5 times as much as WRR; the simulations of the same paper went to 16 nodes.",

@@ -75,7 +75,7 @@ pub struct Experiment {
     pub name: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// Paper and figures.
+    /// After which paper and figures, as pictures say it: what they show was measured here.
     pub source: &'static str,
     /// What the paper did, and found.
     pub paper: &'static str,

@@ -30,7 +30,7 @@ pub fn tables(folder: &Path) -> Result<Tables> {
 
 /// The page of one experiment.
 pub fn readme(experiment: &Experiment, table: &Table) -> String {
-    let mut text = format!("# {}\n\n{}.\n\n", experiment.title, experiment.source);
+    let mut text = format!("# {}\n\nModelled {}.\n\n", experiment.title, experiment.source);
     text.push_str(&section(experiment, table, ""));
     text
 }
@@ -43,7 +43,7 @@ pub fn render(tables: &Tables, folder: &str) -> String {
          experiment` (`make experiments`, about half an hour; `make experiments-quick`, \
          five), which writes this part from the numbers in [experiments]({folder}). Times and \
          rates are those of the modelled cluster, whose seconds last as long as the time scale \
-         says; CPU shares are real. A number is the middle of its repeats, with the least and the \
+         says; CPU shares, and what is called real, are the machine's. A number is the middle of its repeats, with the least and the \
          greatest behind it. One with `*` was measured where something other than the modelled \
          cluster may have been the bottleneck; the table's column `limit` says what: `front`, \
          `client`, `origins` and `machine` were busy, `others` used the processors (other \
@@ -63,7 +63,7 @@ pub fn render(tables: &Tables, folder: &str) -> String {
             let _ = write!(text, "\n### {}\n\nNot measured yet.\n", experiment.title);
             continue;
         };
-        let _ = write!(text, "\n### {}\n\n{}.\n\n", experiment.title, experiment.source);
+        let _ = write!(text, "\n### {}\n\nModelled {}.\n\n", experiment.title, experiment.source);
         text.push_str(&section(experiment, table, &format!("{folder}/{}/", experiment.name)));
     }
     text.push_str(END);
@@ -140,7 +140,7 @@ fn busy(table: &Table) -> String {
 /// One column: curves downwards, places to the right.
 fn grid(table: &Table, case: &str, column: &'static str) -> String {
     let places = table.places(case);
-    let mut text = format!("\n{}:\n\n| |", axis(column));
+    let mut text = format!("\n{}:\n\n| |", axis(table, case, column));
     places.iter().for_each(|x| text.push_str(&format!(" {} |", short(*x))));
     text.push_str("\n|---|");
     places.iter().for_each(|_| text.push_str("---|"));

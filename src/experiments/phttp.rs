@@ -18,7 +18,7 @@ use workload::synth::{Facts, RICE, Structure, Twin};
 pub const EXPERIMENT: Experiment = Experiment {
     name: "phttp",
     title: "Persistent connections: what a mechanism is worth",
-    source: "Aron, Druschel, Zwaenepoel, USENIX ATC 1999, Fig. 13",
+    source: "after Aron, Druschel, Zwaenepoel, USENIX ATC 1999, Fig. 13",
     paper: "Six servers (Apache 1.3.3) behind a front-end in the kernel; the Rice log, clients as \
             fast as they were answered. Extended LARD with back-end forwarding served four times \
             as much as WRR, and up to 26 % more with persistent connections than without; LARD \

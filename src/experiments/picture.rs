@@ -65,7 +65,7 @@ impl Picture {
             title: self.title,
             source,
             x: Axis::linear(self.x),
-            y: Axis::linear(axis(self.column)),
+            y: Axis::linear(axis(table, self.case, self.column)),
             columns: &["y"],
             caption: |_| String::new(),
             runs: |_, _| Vec::new(),
@@ -96,27 +96,41 @@ impl Picture {
             .collect();
         let words = Words {
             heading: format!("{}, {} {} ({source})", self.title, short(x), self.x),
-            scale: axis(self.column),
+            scale: axis(table, self.case, self.column),
             caption: notes,
         };
         bars::draw(&words, &bars, path)
     }
 }
 
-/// A column in words.
-pub fn axis(column: &'static str) -> &'static str {
-    match column {
-        "requests_s" => "requests a second (the model's)",
-        "hit_ratio" => "hit ratio of the servers' caches",
-        "page_p90_ms" => "90-percentile of pages (ms, the model's)",
-        "p90_ms" => "90-percentile of requests (ms, the model's)",
-        "megabits_s" => "Mb/s of content (the model's)",
-        "pages_s" => "pages a second (the model's)",
-        "front_us" => "CPU of the front-end a request (us, real)",
-        "front_cpu" => "CPU of the front-end (cores)",
-        "utilisation_max" => "utilisation of the busiest server",
-        "utilisation_min" => "utilisation of the idlest server",
-        other => other,
+/// A column of a workload in words.
+pub fn axis(table: &Table, case: &str, column: &'static str) -> &'static str {
+    // Where no time passes in the model, the machine's own counts.
+    let scales = table.curves(case).into_iter().flat_map(|curve| {
+        let scales = table.curve(case, curve, "time_scale");
+        scales.into_iter().map(|(_, scale)| scale.max)
+    });
+    let real = scales.reduce(f64::max) == Some(0.0);
+    match (column, real) {
+        ("requests_s", false) => "requests a second (the model's)",
+        ("requests_s", true) => "requests a second (real)",
+        ("hit_ratio", _) => "hit ratio of the servers' caches",
+        ("page_p90_ms", false) => "90-percentile of pages (ms, the model's)",
+        ("page_p90_ms", true) => "90-percentile of pages (ms, real)",
+        ("p90_ms", false) => "90-percentile of requests (ms, the model's)",
+        ("p90_ms", true) => "90-percentile of requests (ms, real)",
+        ("p99_ms", false) => "99-percentile of requests (ms, the model's)",
+        ("p99_ms", true) => "99-percentile of requests (ms, real)",
+        ("megabits_s", false) => "Mb/s of content (the model's)",
+        ("megabits_s", true) => "Mb/s of content (real)",
+        ("pages_s", false) => "pages a second (the model's)",
+        ("pages_s", true) => "pages a second (real)",
+        ("front_us", _) => "CPU of the front-end a request (us, real)",
+        ("front_cpu", _) => "CPU of the front-end (cores)",
+        ("utilisation_mean", _) => "utilisation of the servers, on average",
+        ("utilisation_max", _) => "utilisation of the busiest server",
+        ("utilisation_min", _) => "utilisation of the idlest server",
+        (other, _) => other,
     }
 }
 
@@ -137,5 +151,19 @@ mod tests {
         let rows = picture.rows(&table);
         let places = |curve: &str| rows.iter().filter(|row| row.curve == curve).count();
         assert_eq!([places("a"), places("level"), places("lone")], [2, 2, 1]);
+    }
+
+    #[test]
+    fn rates_of_servers_that_take_no_time_are_called_real() {
+        let mut table = Table::default();
+        for (case, scale) in [("small-file", 0.5), ("saturation", 0.0)] {
+            let mut point = Point::new(case, "a", 1.0, 1);
+            point.set("time_scale", scale);
+            table.rows.push(point);
+        }
+        for column in ["requests_s", "megabits_s", "p99_ms"] {
+            assert!(axis(&table, "small-file", column).contains("the model's"), "{column}");
+            assert!(axis(&table, "saturation", column).contains("real"), "{column}");
+        }
     }
 }

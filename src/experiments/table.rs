@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// What each row tells, beside where it belongs. Times and rates are the modelled cluster's, but
-/// for those called `real`; an empty field was not measured.
+/// for those called `real`, and those of a time scale of 0; an empty field was not measured.
 pub const COLUMNS: [&str; 26] = [
     // Answered requests a second.
     "requests_s",

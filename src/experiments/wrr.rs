@@ -14,7 +14,7 @@ use workload::visits::{Mix, PUBLISHING_STATIC, Visits};
 pub const EXPERIMENT: Experiment = Experiment {
     name: "wrr",
     title: "WRR by the metric and period of its weights",
-    source: "Casalicchio, Colajanni, WWW10 2001, Fig. 3",
+    source: "after Casalicchio, Colajanni, WWW10 2001, Fig. 3",
     paper: "Simulated there: WRR with weights from active connections (num) or from mean service \
             times (time), recomputed every so many seconds, on a publishing and a commerce site. \
             Connections with a small period are best; badly tuned, WRR is worse than random and \
