@@ -23,8 +23,8 @@ Examples:
 Latency counts from when a request was due, so that a slow server cannot hide that users waited;
 beside it stands what a client sees that measures replies alone. docs/load.md tells how to read it.
 
-Exit codes: 0 done, 1 a wrong scenario or wrong content, 2 wrong usage, 3 nothing was answered, 130
-Ctrl-C, after the report of what was measured until then.")]
+Exit codes: 0 done, 1 a wrong scenario or wrong content, 2 wrong usage, 3 nothing was answered or a
+file cannot be read or written, 130 Ctrl-C, after the report of what was measured until then.")]
 pub struct Load {
     /// Who is asked.
     #[arg(
