@@ -43,13 +43,13 @@ pub fn render(tables: &Tables, folder: &str) -> String {
          experiment` (`make experiments`, about half an hour; `make experiments-quick`, \
          five), which writes this part from the numbers in [experiments]({folder}). Times and \
          rates are those of the modelled cluster, whose seconds last as long as the time scale \
-         says; CPU shares, and what is called real, are the machine's. A number is the middle of its repeats, with the least and the \
-         greatest behind it. One with `*` was measured where something other than the modelled \
-         cluster may have been the bottleneck; the table's column `limit` says what: `front`, \
-         `client`, `origins` and `machine` were busy, `others` used the processors (other \
-         programs, or other machines on the same ones), answers were `late`, the `window` of time \
-         ended before its requests did. What others disturbed is measured anew by `baton \
-         experiment NAME --again`.\n\n"
+         says; CPU shares, and what is called real, are the machine's. A number is the middle of \
+         its repeats, with the least and the greatest behind it. One with `*` was measured where \
+         something other than the modelled cluster may have been the bottleneck; the table's \
+         column `limit` says what: `front`, `client`, `origins` and `machine` were busy, `others` \
+         used the processors (other programs, or other machines on the same ones), answers were \
+         `late`, the `window` of time ended before its requests did. What others disturbed is \
+         measured anew by `baton experiment NAME --again`.\n\n"
     );
     text.push_str(
         "### Claims\n\n| claim | outcome | what was published | measured here | notes |\n",

@@ -100,8 +100,8 @@ impl Program {
         }
     }
 
-    /// Who it has to be where root starts it; `None`: whoever starts it. It needs nothing of root's:
-    /// ports come from the kernel.
+    /// Who it has to be where root starts it; `None`: whoever starts it. It needs nothing of
+    /// root's: ports come from the kernel.
     fn user(self) -> Option<&'static str> {
         let must = self == Self::Apache && rustix::process::geteuid().is_root();
         must.then_some("www-data")
@@ -203,8 +203,8 @@ fn launch(
         .replace("@SERVERS@", &program.servers(servers));
     fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     let said = File::create(dir.join("said"))?;
-    // Dies with the thread that starts it, which is this program's first. The kernel forgets that of
-    // who becomes somebody else, as Apache does when root starts it: so it is somebody else before.
+    // Dies with the thread that starts it, which is this program's first. The kernel forgets that
+    // of who becomes somebody else, as Apache would when root starts it: so it is that before.
     let become_user: &[&str] = match program.user() {
         Some(user) => {
             given(dir, user)?;
