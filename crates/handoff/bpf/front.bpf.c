@@ -23,7 +23,7 @@ static __always_inline int released(struct __sk_buff *skb, struct passage *t, st
 	if (slot == RELAY) {
 		if (take_out(skb, letter))
 			return TC_ACT_SHOT;
-		count(COUNT_LOCAL_VERDICT);
+		relayed_for(&letter->inner.key, COUNT_LOCAL_VERDICT, COUNT_LOCAL_VERDICT);
 		skb->mark = MARK_RELAY;
 		return bpf_redirect(flow->ifindex, BPF_F_INGRESS);
 	}

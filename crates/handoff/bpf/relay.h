@@ -51,6 +51,23 @@ static __always_inline int may_be_own(const struct flow_key *key, __u64 now_ns)
 	return !cell || (*cell && ((resyn_at(now_ns) - *cell) & 0x7f) <= OWN_UNITS);
 }
 
+/* Why connections are on their way to the relay, which takes that out for its log: a value of enum
+ * count, COUNT_ANSWERED for what user space knows better. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct flow_key);
+	__type(value, __u32);
+} reasons SEC(".maps");
+
+/* Counted, and noted before there is a socket to be accepted. */
+static __always_inline void relayed_for(const struct flow_key *key, __u32 why, __u32 noted)
+{
+	count(why);
+	/* Without room nobody hears why: it is relayed all the same. */
+	bpf_map_update_elem(&reasons, key, &noted, BPF_ANY);
+}
+
 /* The relay on this machine gets the connection, by the same call as a server does. `flow`: what it
  * was until now, if it was given back in the middle; the handshake is too long ago to be proved. */
 static __noinline int relay_here(struct __sk_buff *skb, struct passage *t, struct flow *flow)
@@ -92,7 +109,7 @@ static __noinline int relay_here(struct __sk_buff *skb, struct passage *t, struc
  * client is, as rp_filter may ask. */
 static __always_inline int relay(struct __sk_buff *skb, struct passage *t, __u32 why)
 {
-	count(why);
+	relayed_for(&t->p.key, why, t->verdict == RELAY ? COUNT_ANSWERED : why);
 	own_seen(&t->p.key, t->now_ns);
 	if (skb->ifindex == t->ifindex)
 		return relay_here(skb, t, NULL);

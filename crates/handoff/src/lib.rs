@@ -20,6 +20,7 @@ mod listeners;
 mod mapped;
 mod object;
 mod question;
+mod reason;
 mod splice;
 mod sys;
 mod trial;
@@ -32,6 +33,7 @@ pub use layout::{COUNTS, ENVELOPE, LAYOUT};
 pub use mapped::Books;
 pub use object::Error;
 pub use question::{Question, Verdict};
+pub use reason::Reason;
 pub use splice::{Half, Pair, Splice, Way};
 #[doc(hidden)]
 pub use trial::{Trial, Tried};

@@ -31,6 +31,8 @@ mod keys;
 mod letters;
 #[path = "packets/next.rs"]
 mod next;
+#[path = "packets/reasons.rs"]
+mod reasons;
 #[path = "packets/seal.rs"]
 mod seal;
 #[path = "packets/segment.rs"]
@@ -126,7 +128,12 @@ fn behind_a_router_everything_travels_in_envelopes() {
 
 #[test]
 fn a_full_table_is_no_end() {
-    hold("full", false, 1, first::FULL);
+    hold("full", false, 1, &[first::FULL, reasons::FULL].concat());
+}
+
+#[test]
+fn why_a_connection_is_relayed_is_told_as_the_fixtures_say() {
+    hold("reasons", false, ROOM, reasons::FIXTURES);
 }
 
 #[test]

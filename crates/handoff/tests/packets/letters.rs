@@ -8,7 +8,7 @@ use crate::segment::{
 use crate::stage::{
     Client, DROPPED, FORWARD, MARK_RELAY, MULTI, NOT_OURS, NOTHING, REDIRECTED, Stage, get,
 };
-use handoff::{Repeat, State};
+use handoff::{Reason, Repeat, State};
 
 pub const FIXTURES: &[Fixture] = &[
     ("a connection that was given up goes to the server it was decided for", moved),
@@ -91,6 +91,7 @@ fn to_relay(t: &Stage<'_>) {
     let seen = t.shown(&release(t, &next, &first).frame());
     seen.went(REDIRECTED, "local_verdict");
     assert_eq!(seen.tried.mark, MARK_RELAY);
+    assert_eq!(t.front.relayed(client.at, client.vip), Some(Reason::Verdict));
     assert_eq!(crate::decode::difference(&next.frame(), &seen.tried.frame), None);
     // There the relay would take it; a trial makes no socket, and until there is one it is a flow.
     t.tried(&next.frame(), t.interface, MARK_RELAY).went(DROPPED, "local_refused");
