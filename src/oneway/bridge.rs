@@ -5,8 +5,10 @@
 
 use super::fabric::{Book, Fabric, Memo, MemoKey, Repeat, RowState, Slot};
 use super::promises::{Promise, Promises};
+use super::reason::Local;
 use super::roster::{Roster, Wanted};
 use super::trust::Trust;
+use distributor::Reasons;
 use distributor::ask::kernel::Kernel;
 use policy::{Class, Elsewhere, Guard, Load, ServerId, TargetId, Wheel};
 use std::net::SocketAddr;
@@ -144,6 +146,12 @@ impl Tables {
         }
         let cycle = self.wheels.get(usize::from(number))?.as_ref()?;
         cycle.iter().all(|id| self.trust.takes_all(*id)).then_some(number)
+    }
+}
+
+impl Reasons for Bridge {
+    fn why(&self, client: SocketAddr, listener: SocketAddr) -> Option<&'static str> {
+        self.fabric.relayed(client, listener).map(Local::name)
     }
 }
 

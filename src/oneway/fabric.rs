@@ -82,6 +82,10 @@ pub trait Fabric: Send + Sync + 'static {
     /// The system's. The client sends the segment again.
     fn answer(&self, held: &Held, verdict: Verdict) -> io::Result<()>;
 
+    /// Why the kernel relayed the connection of `client` to `listener` by itself, told once.
+    /// `None`: it was told to, or does not know any more. One system call.
+    fn relayed(&self, client: SocketAddr, listener: SocketAddr) -> Option<Local>;
+
     /// By what the kernel knows the request line and Host of a request again; `None` for a head
     /// that it does not read.
     fn key(&self, head: &[u8]) -> Option<MemoKey>;

@@ -4,11 +4,12 @@ use super::fabric::{
     Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
     Swept, Terms, Verdict,
 };
+use super::reason::Local;
 use crate::config::ready::{self, Network};
 use agent::host::{Host, System};
 use anyhow::{Context, Result, bail};
 use distributor::{Clock, Delivery, say};
-use handoff::{Front, Limits, Question, Site};
+use handoff::{Front, Limits, Question, Reason, Site};
 use policy::{Class, Instant, Load, TargetId};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -219,6 +220,17 @@ impl Fabric for Programs {
                 Verdict::Relay(_) => handoff::Verdict::Relay,
             },
         )
+    }
+
+    fn relayed(&self, client: SocketAddr, listener: SocketAddr) -> Option<Local> {
+        self.front.relayed(client, listener).map(|why| match why {
+            Reason::NotHttp => Local::NotHttp,
+            Reason::SplitHead => Local::SplitHead,
+            Reason::Pipelined => Local::Pipelined,
+            // Of answers for the relay it is told to repeat those of rules alone.
+            Reason::Verdict => Local::RuleSaysRelay,
+            Reason::Full => Local::Full,
+        })
     }
 
     fn key(&self, head: &[u8]) -> Option<MemoKey> {

@@ -52,7 +52,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trust::{Identity, Standing, Turn};
@@ -219,6 +219,8 @@ impl Oneway {
     /// The system's.
     pub fn start(self: &Arc<Self>) -> Result<()> {
         self.shared.ask.set_kernel(Some(Arc::clone(&self.bridge) as _));
+        let reasons: Weak<Bridge> = Arc::downgrade(&self.bridge);
+        self.shared.set_reasons(reasons);
         self.keeper().turn();
         let (notices, noticed) = sync_channel(NOTICES_MAX);
         let stop = Arc::new(AtomicBool::new(false));

@@ -36,6 +36,8 @@ locals! {
     Unconfirmed = "unconfirmed",
     /// No server that connections can be handed to may be chosen.
     NoServer = "no-server",
+    /// The kernel's table of connections has no room.
+    Full = "full",
 }
 
 impl Local {

@@ -53,6 +53,9 @@ fn connections_beyond_the_table_are_relayed() {
         assert_eq!(view.open() + relayed, clients.len() as u64, "{view:?}");
         assert!(relayed >= 100, "{view:?}");
         assert_eq!(site.metric("baton_oneway_local_total{reason=\"full\"}"), relayed as f64);
+        let decisions = site.decisions();
+        let locals: Vec<_> = decisions.iter().filter_map(|one| one.local.as_deref()).collect();
+        assert!(locals.len() >= 100 && locals.iter().all(|why| *why == "full"), "{locals:?}");
         clients.iter_mut().for_each(|client| drop(client.fetch(&files()[2])));
         drop(clients);
         site.is_at_rest();

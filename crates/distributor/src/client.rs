@@ -5,7 +5,7 @@ use crate::counters::Cause;
 use crate::exchange::{After, Exchange};
 use crate::io::Socket;
 use crate::journal::Tally;
-use crate::locals::{Aside, LOCAL_UNNOTED};
+use crate::locals::Aside;
 use crate::shared::Entrance;
 use crate::told::Stream;
 use crate::watch::Watched;
@@ -63,10 +63,7 @@ enum Next {
 /// Serves a connection to its end.
 pub(crate) async fn serve(socket: Socket, peer: SocketAddr, entrance: &Entrance, worker: &Worker) {
     let (local, aside) = match entrance.one_way.load(Ordering::Relaxed) {
-        true => {
-            let (why, aside) = worker.shared.take_local(peer);
-            (why.unwrap_or(LOCAL_UNNOTED), aside)
-        }
+        true => worker.shared.take_local(peer, &socket),
         false => ("", None),
     };
     let told = worker.shared.told.as_deref();

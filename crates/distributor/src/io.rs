@@ -7,6 +7,7 @@
 use core::task::{Context, Poll, ready};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -28,6 +29,11 @@ impl Socket {
             Self::Registered(stream) => Ok(stream.as_fd()),
             Self::Gone => Err(io::ErrorKind::NotConnected.into()),
         }
+    }
+
+    /// The address that its client connected to; `None`: it does not know.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        SocketAddr::try_from(rustix::net::getsockname(self.fd().ok()?).ok()?).ok()
     }
 
     /// Takes the socket from the reactor, until it has to wait again.

@@ -44,7 +44,7 @@ pub use ask::Ask;
 pub use counters::PerWorker;
 pub use facts::Asked;
 pub use listen::Listen;
-pub use locals::ASIDE_MAX;
+pub use locals::{ASIDE_MAX, Reasons};
 pub use say::say;
 pub use scribe::{Passed, Scribe};
 pub use settings::{AccessFormat, Delivery, Forwarding, Retry, Settings, Timeouts};

@@ -1,17 +1,19 @@
 //! Connections on their way to the relay that came by a listener which hands them over: why they
 //! are relayed, and the server where one was chosen for them already. Set aside by whoever decided,
-//! taken by the worker that accepts them.
+//! taken by the worker that accepts them. What was decided by nobody here the kernel has a reason
+//! for.
 //!
 //! The two decide one after the other about the same request, and the policy must be asked once:
 //! what it answered is set aside here with its ticket. A connection may never come, for its client
 //! has gone, or its holder has kept it: what nobody takes in a moment goes back to the books.
 
 use crate::ask::Assigned;
+use crate::io::Socket;
 use crate::shared::Shared;
 use policy::{Instant, Request};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// Connections on their way to a worker at most; of those beyond, the oldest are forgotten.
@@ -22,13 +24,24 @@ const LOCALS_MAX: usize = 1024;
 /// and 0.8 s. Longer, and what is never taken counts as load for too long.
 pub const ASIDE_MAX: Duration = Duration::from_secs(3);
 
-/// The reason of a connection for which none was noted: the kernel saw by itself that its first
-/// segment is no single whole request.
-pub(crate) const LOCAL_UNNOTED: &str = "first-segment";
+/// The reason of a connection for which none is known: its first segment did not come through the
+/// kernel's side, or that has forgotten.
+const LOCAL_UNNOTED: &str = "first-segment";
+
+/// The kernel's side, which relays what is no single whole request without asking anybody.
+pub trait Reasons: Send + Sync {
+    /// Why it relays the connection of `client` to `listener`; `None`: it does not know. Told once.
+    /// Asked on the data path, for each connection that nobody here has decided about.
+    fn why(&self, client: SocketAddr, listener: SocketAddr) -> Option<&'static str>;
+}
 
 /// Connections on their way.
 #[derive(Default)]
-pub(crate) struct Locals(Mutex<Lists>);
+pub(crate) struct Locals {
+    lists: Mutex<Lists>,
+    /// Set once, where there is such a side.
+    reasons: OnceLock<Weak<dyn Reasons>>,
+}
 
 #[derive(Default)]
 struct Lists {
@@ -65,7 +78,7 @@ impl Shared {
     /// Notes why the connection of `client` is relayed, before it can be accepted, and keeps what
     /// was assigned to its request, if somebody asked.
     pub fn set_aside(&self, client: SocketAddr, why: &'static str, assigned: Option<Assigned>) {
-        let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.locals.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if lists.why.len() == LOCALS_MAX {
             lists.why.pop_front();
         }
@@ -86,7 +99,7 @@ impl Shared {
     /// Gives back what was assigned at `before` or earlier and that nobody has taken. Called now
     /// and then by whoever sets it aside, with [`ASIDE_MAX`] of patience.
     pub fn return_untaken(&self, before: Instant) {
-        let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.locals.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let late = |(_, aside): &(SocketAddr, Assigned)| aside.ticket.request.at > before;
         let end = lists.aside.iter().position(late).unwrap_or(lists.aside.len());
         let old: Vec<_> = lists.aside.drain(..end).collect();
@@ -101,19 +114,36 @@ impl Shared {
         }
     }
 
-    /// Takes what there is for the connection of `client`: mostly the first there is.
+    /// Has connections that nobody has decided about asked for here, as long as it is there. The
+    /// first one that is given stays.
+    pub fn set_reasons(&self, reasons: Weak<dyn Reasons>) {
+        let _first = self.locals.reasons.set(reasons);
+    }
+
+    /// Takes what there is for the connection of `client`, mostly the first there is: why it is
+    /// relayed, and what was assigned to it.
     pub(crate) fn take_local(
         self: &Arc<Self>,
         client: SocketAddr,
-    ) -> (Option<&'static str>, Option<Aside>) {
-        let mut lists = self.locals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        socket: &Socket,
+    ) -> (&'static str, Option<Aside>) {
+        let mut lists = self.locals.lists.lock().unwrap_or_else(PoisonError::into_inner);
         let at = lists.why.iter().position(|(other, _)| *other == client);
         let why = at.and_then(|at| lists.why.remove(at)).map(|(_, why)| why);
         let assigned = lists.take_aside(client);
         drop(lists);
         let aside =
             assigned.map(|assigned| Aside { shared: Arc::clone(self), assigned: Some(assigned) });
-        (why, aside)
+        let why = why.or_else(|| self.locals.reason(client, socket));
+        (why.unwrap_or(LOCAL_UNNOTED), aside)
+    }
+}
+
+impl Locals {
+    /// What the kernel's side says.
+    fn reason(&self, client: SocketAddr, socket: &Socket) -> Option<&'static str> {
+        let reasons = self.reasons.get()?.upgrade()?;
+        reasons.why(client, socket.local_address()?)
     }
 }
 

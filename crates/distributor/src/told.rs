@@ -66,8 +66,7 @@ pub(crate) struct Stream {
 impl Stream {
     /// A connection that was just accepted; `None` for one whose socket does not know its address.
     pub(crate) fn begin(told: &dyn Told, socket: &Socket, client: SocketAddr) -> Option<Self> {
-        let local = rustix::net::getsockname(socket.fd().ok()?).ok()?;
-        let to = SocketAddr::try_from(local).ok()?;
+        let to = socket.local_address()?;
         let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
         let (client, to) = (canonical(client), canonical(to));
         Some(Self { client, to, next: told.first(client, to), pipelined: false })

@@ -1,9 +1,10 @@
 //! Who answers, what is repeated, and what goes to the relay.
 
-use super::site::{Site, client, config, get};
+use super::site::{Site, VIP, client, config, get};
 use crate::oneway::fabric::{Fabric, Slot};
 use crate::oneway::reading::read;
 use crate::oneway::reason::Local;
+use distributor::Reasons;
 use distributor::ask::kernel::Kernel;
 use distributor::journal::Delivered;
 use policy::{Cluster, Desk, Dice, Elsewhere, Request, ServerId, Spec, State};
@@ -54,7 +55,7 @@ fn agree(policy: &str, params: &str, requests: usize) {
     for number in 0..requests {
         if open.len() > 24 || (dice.below(3) == 0 && !open.is_empty()) {
             let gone = open.swap_remove(dice.below(open.len()));
-            site.fake.close(client(gone), super::site::VIP);
+            site.fake.close(client(gone), VIP);
         }
         let path = format!("/{}", dice.below(40).min(dice.below(40)));
         let who = number as u16;
@@ -89,6 +90,9 @@ fn what_a_rule_sends_to_the_relay_the_kernel_sends_there_by_itself_from_then_on(
     assert_eq!(site.send(client(1), &get("/up")), (None, true));
     assert_eq!(site.send(client(2), &get("/up")), (None, false), "without being asked");
     assert_eq!(site.oneway.view().locals()["rule-says-relay"], 1);
+    let why = |who| site.oneway.bridge.why(client(who), VIP);
+    assert_eq!(why(1), None, "who was asked has set the reason aside");
+    assert_eq!([why(2), why(2)], [Some("rule-says-relay"), None], "once");
 }
 
 #[test]
@@ -201,7 +205,7 @@ fn targets_are_bounded_and_the_oldest_go_with_their_memos() {
     let site = Site::new(&config(1, "handoff", "memos_max = 1024"));
     for who in 0..2_000 {
         site.send(client(who), &get(&format!("/{who}")));
-        site.fake.close(client(who), super::site::VIP);
+        site.fake.close(client(who), VIP);
     }
     assert_eq!(site.oneway.view().targets, 1024);
     assert_eq!(site.fake.state().memos.len(), 1024);
@@ -270,7 +274,7 @@ fn many_spellings_of_a_target_do_not_keep_others_from_it() {
     let mut asked = |path: &str| {
         let who = client(who.next().unwrap());
         let (_, asked) = site.send(who, &get(path));
-        site.fake.close(who, super::site::VIP);
+        site.fake.close(who, VIP);
         asked
     };
     let memos = || site.fake.state().memos.len();

@@ -5,6 +5,7 @@ use crate::oneway::fabric::{
     Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
     Swept, Terms, Verdict,
 };
+use crate::oneway::reason::Local;
 use distributor::{Clock, Delivery};
 use policy::{Instant, Load};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +38,8 @@ pub(super) struct State {
     serial: u64,
     pub(super) repeated: u64,
     pub(super) relayed: Vec<SocketAddr>,
+    /// Why connections are relayed, where nobody was asked.
+    reasons: BTreeMap<(SocketAddr, SocketAddr), Local>,
     /// Whether questions fail: the device is gone.
     pub(super) broken: bool,
 }
@@ -83,7 +86,10 @@ impl Fake {
             Some((verdict, wheel)) => {
                 state.repeated += 1;
                 state.settle(client, listener, verdict, now);
-                let Some(slot) = verdict else { return Now::Relayed };
+                let Some(slot) = verdict else {
+                    state.reasons.insert((client, listener), Local::RuleSaysRelay);
+                    return Now::Relayed;
+                };
                 let memo = state.memos[&key.unwrap()];
                 state.told.push_back(Repeated {
                     client,
@@ -280,6 +286,10 @@ impl Fabric for Fake {
         self.state().settle(held.client, held.listener, to, now);
         self.changed.notify_all();
         Ok(())
+    }
+
+    fn relayed(&self, client: SocketAddr, listener: SocketAddr) -> Option<Local> {
+        self.state().reasons.remove(&(client, listener))
     }
 
     /// Request line and Host, as the kernel reads them: nothing else counts.

@@ -4,10 +4,12 @@
 use crate::peer::Peer;
 use crate::server::Server;
 use crate::stage::{Stage, eventually};
+use distributor::Reasons;
 use distributor::ask::{Assigned, Course};
 use policy::{Class, Load, Request, ServerId, State};
 use rules::{Described, Rules};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
 
 /// Asks for `path` in the name of a connection that the relay has not seen yet.
 fn assigned(stage: &Stage, path: &str) -> Assigned {
@@ -88,4 +90,41 @@ fn a_connection_has_one_thing_left_for_it() {
     assert_eq!(stage.load(), Load::ONE, "its segment came again");
     assert_eq!(peer.get("/").text(), "1");
     stage.settle();
+}
+
+/// A kernel's side that has a reason for every connection, and keeps who it was asked about.
+#[derive(Default)]
+struct Noting(Mutex<Vec<(SocketAddr, SocketAddr)>>);
+
+impl Reasons for Noting {
+    fn why(&self, client: SocketAddr, listener: SocketAddr) -> Option<&'static str> {
+        self.0.lock().unwrap().push((client, listener));
+        Some("split-head")
+    }
+}
+
+/// Why each request so far was relayed, from the first on.
+fn reasons(stage: &Stage) -> Vec<&'static str> {
+    stage.settle();
+    stage.shared.journal.recent(100).iter().rev().map(|record| record.tally.local).collect()
+}
+
+#[test]
+fn what_nobody_here_has_decided_has_the_reason_of_the_kernel() {
+    let stage = stage();
+    assert_eq!(stage.get("/").status, 200);
+    let noting = Arc::new(Noting::default());
+    let told: Arc<dyn Reasons> = Arc::clone(&noting) as _;
+    stage.shared.set_reasons(Arc::downgrade(&told));
+    let mut peer = stage.client();
+    let client = peer.stream().local_addr().unwrap();
+    peer.get("/");
+    peer.get("/");
+    assert_eq!(*noting.0.lock().unwrap(), [(client, stage.address)], "once, at its beginning");
+    decided_before(&stage, "/").get("/");
+    assert_eq!(noting.0.lock().unwrap().len(), 1, "what was decided here has its reason");
+    drop((told, noting));
+    stage.get("/");
+    let all = ["first-segment", "split-head", "split-head", "unconfirmed", "first-segment"];
+    assert_eq!(reasons(&stage), all);
 }
