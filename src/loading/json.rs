@@ -66,17 +66,24 @@ pub fn json(study: &Study) -> String {
         "classes": whole.classes.iter().map(class).collect::<Vec<_>>(),
         "failed_by_cause": failed,
         "examples": examples.collect::<Vec<_>>(),
-        "client": {
-            "busy": study.estimate(|outcome| outcome.pace.cpu).mean,
-            "waited": study.estimate(|outcome| outcome.pace.waited).mean,
-            "cpu_request_us": study.estimate(|outcome| outcome.pace.cpu_request_us).mean,
-            "late_p99_ms": whole.pace.late_us.value_at_quantile(0.99) as f64 / 1e3,
-            "turned_away": whole.pace.turned_away,
-            "bottleneck": study.bottleneck(),
-        },
+        "client": client(study),
         "each": study.outcomes.iter().map(run).collect::<Vec<_>>(),
     })
     .to_string()
+}
+
+/// Whether the client itself kept up.
+fn client(study: &Study) -> Value {
+    let whole = &study.whole;
+    json!({
+        "busy": study.estimate(|outcome| outcome.pace.cpu).mean,
+        "waited": study.estimate(|outcome| outcome.pace.waited).mean,
+        "cpu_request_us": study.estimate(|outcome| outcome.pace.cpu_request_us).mean,
+        "late_p99_ms": whole.pace.late_us.value_at_quantile(0.99) as f64 / 1e3,
+        "turned_away": whole.pace.turned_away,
+        "not_begun": whole.pace.not_begun,
+        "bottleneck": study.bottleneck(),
+    })
 }
 
 fn estimate(estimate: &Estimate) -> Value {

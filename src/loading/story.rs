@@ -190,7 +190,7 @@ pub fn caveats(study: &Study) -> Vec<String> {
     }
     if study.sessions_cut_short() && !is_object {
         lines.push(format!(
-            "{} sessions ended and {} were under way at the end: the run is too short for how \
+            "{} sessions ended and {} were not over at the end: the run is too short for how \
              long sessions last, which is therefore not shown.",
             count(whole.sessions.done),
             count(whole.sessions.cut_off)

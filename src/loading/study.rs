@@ -72,9 +72,11 @@ impl Study {
     }
 
     /// Why figures say more of the client than of what it asked, if they do. Of a server that
-    /// answers nothing, nothing is said.
+    /// answers nothing, nothing is said, unless it was hardly asked.
     pub fn bottleneck(&self) -> Option<String> {
-        let own = |outcome: &&Outcome| outcome.failed[Cause::Client.index()] > 0;
+        let own = |outcome: &Outcome| {
+            outcome.failed[Cause::Client.index()] > 0 || outcome.pace.not_begun > 0
+        };
         let answered =
             self.outcomes.iter().filter(|outcome| outcome.answered() > 0 || own(outcome));
         let mut whys = answered.filter_map(Outcome::bottleneck);

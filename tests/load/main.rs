@@ -161,7 +161,15 @@ fn the_keys_of_the_object_stay() {
     );
     assert_eq!(
         keys(&found["client"]),
-        ["bottleneck", "busy", "cpu_request_us", "late_p99_ms", "turned_away", "waited"]
+        [
+            "bottleneck",
+            "busy",
+            "cpu_request_us",
+            "late_p99_ms",
+            "not_begun",
+            "turned_away",
+            "waited"
+        ]
     );
 }
 

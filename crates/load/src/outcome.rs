@@ -46,7 +46,7 @@ pub struct ClassOutcome {
 pub struct Slice {
     /// Since the beginning of what is measured, in seconds.
     pub at_s: f64,
-    /// Sessions that came.
+    /// Sessions that came. With the last slice all those that were due and not begun at its end.
     pub sessions: u64,
     /// Pages that were complete.
     pub pages: u64,
@@ -94,7 +94,8 @@ pub struct Outcome {
     pub requests: Timing,
     /// The classes that were asked for, in the order of their numbers.
     pub classes: Vec<ClassOutcome>,
-    /// Sessions that arrived.
+    /// Sessions that arrived, those included that were due and that the client had not begun at
+    /// the end.
     pub arrived: u64,
     /// Pages of which at least one object failed; not among `pages`.
     pub pages_failed: u64,
@@ -144,7 +145,7 @@ impl Default for Timing {
 }
 
 /// A span in microseconds, which is never none.
-fn us(from_ns: u64, end_ns: u64) -> u64 {
+pub(crate) fn us(from_ns: u64, end_ns: u64) -> u64 {
     (end_ns.saturating_sub(from_ns) / 1000).max(1)
 }
 
@@ -168,6 +169,12 @@ impl Timing {
     pub(crate) fn cut_off(&mut self, due_ns: u64, end_ns: u64) {
         self.at_least(due_ns, end_ns);
         self.cut_off += 1;
+    }
+
+    /// Adds many that were cut off, by how long they had waited.
+    pub(crate) fn all_cut_off(&mut self, waits_us: &Histogram<u64>) {
+        add(&mut self.due_us, waits_us);
+        self.cut_off += waits_us.len();
     }
 
     fn add(&mut self, other: &Self) {
@@ -267,6 +274,7 @@ impl Outcome {
         }
         add(&mut self.pace.late_us, &other.pace.late_us);
         self.pace.turned_away += other.pace.turned_away;
+        self.pace.not_begun += other.pace.not_begun;
     }
 
     /// Requests answered as they should be.

@@ -10,6 +10,9 @@ const CPU_MAX: f64 = 0.9;
 /// From this share of the time on that a thread waits for a processor, its users wait with it.
 const WAITED_MAX: f64 = 0.2;
 
+/// So many of the users may not have begun: those who came in the last moment.
+const NOT_BEGUN_MAX: f64 = 0.01;
+
 /// The client may be so late, whatever the latency: that is how exactly kernels wake a thread.
 const LATE_US_MAX: u64 = 1000;
 
@@ -19,7 +22,8 @@ const LATE_SHARE_MAX: f64 = 0.05;
 /// Whether the client itself kept up.
 #[derive(Clone, Debug)]
 pub struct Pace {
-    /// How late requests were sent that nothing but the client held back, in microseconds.
+    /// How late requests were sent that nothing but the client held back, in microseconds; of
+    /// sessions that it had not begun when the time was over, how late they were by then.
     pub late_us: Histogram<u64>,
     /// CPU time of the busiest thread over the time of the run, 0 to 1.
     pub cpu: f64,
@@ -30,11 +34,20 @@ pub struct Pace {
     pub cpu_request_us: f64,
     /// Sessions that were turned away because too many were under way.
     pub turned_away: u64,
+    /// Sessions that were due, and that the client had not begun when the time was over.
+    pub not_begun: u64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { late_us: histogram(), cpu: 0.0, waited: 0.0, cpu_request_us: 0.0, turned_away: 0 }
+        Self {
+            late_us: histogram(),
+            cpu: 0.0,
+            waited: 0.0,
+            cpu_request_us: 0.0,
+            turned_away: 0,
+            not_begun: 0,
+        }
     }
 }
 
@@ -42,6 +55,19 @@ impl Outcome {
     /// Why the figures say more of the client than of what it asked, if they do: a sentence.
     pub fn bottleneck(&self) -> Option<String> {
         let pace = &self.pace;
+        // One alone may have come in the last moment, however few there are.
+        if pace.not_begun > 1 && pace.not_begun as f64 > self.arrived as f64 * NOT_BEGUN_MAX {
+            return Some(format!(
+                "{} of {} users were due and could not begin before the time was over: the client \
+                 did not keep up (its busiest thread ran for {:.0} % of the time, and one waited \
+                 for a processor for {:.0} %): give it more threads and cores of their own, or ask \
+                 for less",
+                pace.not_begun,
+                self.arrived,
+                pace.cpu * 100.0,
+                pace.waited * 100.0
+            ));
+        }
         if pace.turned_away > 0 {
             return Some(format!(
                 "{} of {} users were turned away because too many were there: raise the limit of \
@@ -105,6 +131,12 @@ mod tests {
         outcome.pace.cpu = 0.95;
         assert!(outcome.bottleneck().unwrap().contains("95 %"));
         outcome.pace.turned_away = 3;
-        assert!(outcome.bottleneck().unwrap().starts_with("3 of 9 users"));
+        assert!(outcome.bottleneck().unwrap().starts_with("3 of 9 users were turned away"));
+        for (arrived, not_begun, told) in [(9, 1, false), (9, 2, true), (1000, 10, false)] {
+            (outcome.arrived, outcome.pace.not_begun) = (arrived, not_begun);
+            let why = outcome.bottleneck().unwrap();
+            let sentence = format!("{not_begun} of {arrived} users were due and could not begin");
+            assert_eq!(why.starts_with(&sentence), told, "{why}");
+        }
     }
 }

@@ -105,7 +105,7 @@ fn sessions_have_a_row_only_where_the_run_is_long_enough_for_them() {
         let case = format!("{ms} ms, {under_way} under way");
         assert_eq!(row(&found.rows(), "sessions").is_some(), shown, "{case}");
         let said = report(&found);
-        let sentence = format!("500 sessions ended and {under_way} were under way");
+        let sentence = format!("500 sessions ended and {under_way} were not over");
         assert_eq!(said.contains(&sentence), !shown, "{case}: {said}");
         assert_eq!(said.contains(" sessions 500 "), shown, "{case}: {said}");
         // Twice as many runs are not twice as long a run.

@@ -26,6 +26,8 @@ pub(crate) struct Times {
     dice: Dice,
     at_s: f64,
     number: usize,
+    /// How many arrivals each of these times stands for: it is that of the last one of them.
+    bundle: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +74,17 @@ impl Times {
             _ => return Err(RunError::Arrivals),
         };
         let dice = Dice::new(arrivals_seed(scenario.seed));
-        Ok(Self { kind, dice, at_s: 0.0, number: 0 })
+        Ok(Self { kind, dice, at_s: 0.0, number: 0, bundle: 1 })
+    }
+
+    /// From here on twice as many arrivals are drawn together, as one gap with the length of
+    /// theirs: counts stay right but for what chance would add to them. Not those of a log, which
+    /// has them all.
+    pub(crate) fn bundle(&mut self) -> u64 {
+        if !matches!(self.kind, Kind::Logged(..)) {
+            self.bundle = self.bundle.saturating_mul(2);
+        }
+        self.bundle
     }
 }
 
@@ -80,10 +92,11 @@ impl Iterator for Times {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
+        let bundle = self.bundle as f64;
         let at_s = match &self.kind {
-            Kind::Gaps(draw) => self.at_s + draw.sample(&mut self.dice).max(0.0),
+            Kind::Gaps(draw) => self.at_s + draw.sample(&mut self.dice).max(0.0) * bundle,
             &Kind::Ramp(from_s, to_s, hold_s, length_s) => {
-                let work = UNIT.sample(&mut self.dice);
+                let work = UNIT.sample(&mut self.dice) * bundle;
                 let room = from_s * (hold_s - self.at_s).max(0.0);
                 if work < room {
                     self.at_s + work / from_s
@@ -92,7 +105,7 @@ impl Iterator for Times {
                     hold_s + ramp(at_s, from_s, to_s, length_s, work - room)?
                 }
             }
-            Kind::Steps(list) => steps(self.at_s, list, UNIT.sample(&mut self.dice))?,
+            Kind::Steps(list) => steps(self.at_s, list, UNIT.sample(&mut self.dice) * bundle)?,
             Kind::Logged(plan, speed) => {
                 let requests = &plan.trace.requests;
                 let began_ms = |number| {

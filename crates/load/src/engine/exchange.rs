@@ -168,6 +168,9 @@ impl Worker<'_> {
                 Ok((0, _)) => break self.ended(user, &mut exchange),
                 Ok((bytes, _)) => {
                     self.now_ns = self.clock.now_ns();
+                    if self.time_is_over() {
+                        break Took::More;
+                    }
                     match self.take(user, &mut exchange, &scratch[..bytes]) {
                         // Less than there was room for: news of more come anew.
                         Took::More if bytes < scratch.len() && !gone => break Took::More,

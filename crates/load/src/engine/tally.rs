@@ -2,7 +2,7 @@
 
 use super::clock::Processor;
 use crate::cache_status::Cached;
-use crate::outcome::{add, histogram};
+use crate::outcome::{add, histogram, us};
 use crate::{Cause, ClassOutcome, EXAMPLES_MAX, Failure, Outcome, Slice, Unanswered};
 use hdrhistogram::Histogram;
 use policy::Class;
@@ -50,6 +50,26 @@ pub(crate) struct Span {
     pub(crate) due_ns: u64,
     pub(crate) sent_ns: u64,
     pub(crate) end_ns: u64,
+}
+
+/// How long many things had waited when the time was over.
+#[derive(Debug)]
+pub(crate) struct Waits(Histogram<u64>);
+
+impl Waits {
+    pub(crate) fn new() -> Self {
+        Self(histogram())
+    }
+
+    /// Adds so many that were due at `due_ns`.
+    pub(crate) fn add(&mut self, due_ns: u64, end_ns: u64, count: u64) {
+        let added = self.0.record_n(us(due_ns, end_ns), count);
+        added.expect("it grows as far as it has to");
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len()
+    }
 }
 
 /// Counts, but for what happens outside of the measured time.
@@ -230,6 +250,25 @@ impl Tally {
     pub(crate) fn page_cut_off(&mut self, class: Class, due_ns: u64, end_ns: u64) {
         self.outcome.pages.cut_off(due_ns, end_ns);
         self.class(class).pages.cut_off(due_ns, end_ns);
+    }
+
+    /// Sessions that were due and had not begun when the time was over; how long they had waited.
+    pub(crate) fn not_begun(&mut self, waits: &Waits) {
+        self.outcome.arrived += waits.0.len();
+        self.outcome.pace.not_begun += waits.0.len();
+        add(&mut self.outcome.pace.late_us, &waits.0);
+    }
+
+    /// Their first pages, each of which asks for one thing, of this class.
+    pub(crate) fn crowd_cut_off(&mut self, class: Class, waits: &Waits) {
+        let of_class = self.class(class);
+        of_class.requests.all_cut_off(&waits.0);
+        of_class.pages.all_cut_off(&waits.0);
+        let outcome = &mut self.outcome;
+        for timing in [&mut outcome.requests, &mut outcome.pages, &mut outcome.sessions] {
+            timing.all_cut_off(&waits.0);
+        }
+        outcome.cut_off += waits.0.len();
     }
 
     pub(crate) fn session(&mut self, span: Span) {

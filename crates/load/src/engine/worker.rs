@@ -85,13 +85,13 @@ pub(super) struct Worker<'a> {
     pub(super) users_max: usize,
     pub(super) clock: Clock,
     index: usize,
-    beginnings: Beginnings,
+    pub(super) beginnings: Beginnings,
     tick_ns: u64,
     timeout_ticks: u32,
     next_tick_ns: u64,
     next_report_ns: u64,
     from_ns: u64,
-    until_ns: u64,
+    pub(super) until_ns: u64,
     /// What this thread had of the processors, and up to where that is counted; not in the
     /// warm-up.
     had: Option<(Account, Processor)>,
@@ -170,10 +170,13 @@ impl<'a> Worker<'a> {
         }
         self.now_ns = self.clock.now_ns().min(self.until_ns);
         if self.now_ns > self.from_ns {
-            let cut_off = self.cut_off();
+            self.account();
+            let begun = self.cut_off();
+            let (came, waited) = self.not_begun();
             let last = self.tally.slices.entry(self.slice).or_insert_with(SliceTally::new);
             last.counts.under_way = self.users.len() as u64;
-            last.counts.cut_off = cut_off;
+            last.counts.cut_off = begun + waited;
+            last.counts.sessions += came;
         }
         self.tally.outcome.stopped = self.stopping();
         self.report();
@@ -189,13 +192,19 @@ impl<'a> Worker<'a> {
             Beginnings::Open { next, .. } => next.is_none(),
             Beginnings::Closed => true,
         };
-        self.now_ns >= self.until_ns
+        self.time_is_over()
             || (nobody_comes && self.users.len() == 0)
             || self.shared.stop.load(Ordering::Relaxed)
             || self.shared.broken.load(Ordering::Relaxed)
     }
 
-    /// Takes up what has happened and what is due.
+    /// Whether the measured time is over. What happens from then on is not taken up: it would be
+    /// neither settled in time nor cut off.
+    pub(super) fn time_is_over(&self) -> bool {
+        self.now_ns >= self.until_ns
+    }
+
+    /// Takes up what has happened and what is due, until the time is over.
     pub(super) fn turn(&mut self) -> Result<(), Errno> {
         let now_ns = self.clock.now_ns();
         let instantly = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -213,6 +222,9 @@ impl<'a> Worker<'a> {
         // Those that have to wait from now on do so until others had news once more.
         let waited = self.unread.len();
         for event in events {
+            if self.time_is_over() {
+                return Ok(());
+            }
             match event.data.u64() {
                 TIMER => self.clock.rang(),
                 name => {
@@ -222,12 +234,18 @@ impl<'a> Worker<'a> {
             }
         }
         for _ in 0..waited {
+            if self.time_is_over() {
+                return Ok(());
+            }
             let Some(key) = self.unread.pop_front() else { break };
             self.receive_more(key);
             self.serve(self.turn_ns);
         }
         self.now_ns = self.clock.now_ns();
         self.due();
+        if self.time_is_over() {
+            return Ok(());
+        }
         self.serve(self.turn_ns);
         if self.now_ns >= self.next_tick_ns {
             self.tick();
@@ -251,7 +269,7 @@ impl<'a> Worker<'a> {
             let Beginnings::Open { next: Some((at_ns, number)), .. } = self.beginnings else {
                 break;
             };
-            if at_ns > self.now_ns {
+            if at_ns > self.now_ns || self.time_is_over() {
                 break;
             }
             self.arrive(number, at_ns);
@@ -260,6 +278,7 @@ impl<'a> Worker<'a> {
         }
         while let Some(&Reverse((at_ns, user))) = self.wakes.peek()
             && at_ns <= self.now_ns
+            && !self.time_is_over()
         {
             self.wakes.pop();
             let due_ns = self.users.get(user).map_or(at_ns, |user| user.page_due_ns);
@@ -269,7 +288,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Draws when the next session of this thread's share arrives.
-    fn next_arrival(&mut self) {
+    pub(super) fn next_arrival(&mut self) {
         let sessions = self.source.sessions().unwrap_or(u64::MAX);
         let Beginnings::Open { times, number, next } = &mut self.beginnings else { return };
         *next = None;
@@ -295,6 +314,15 @@ impl<'a> Worker<'a> {
         }
         self.next_tick_ns = self.next_tick_ns.min(self.until_ns);
         self.time_out();
+        self.account();
+        if self.now_ns >= self.from_ns.max(self.next_report_ns) {
+            self.next_report_ns = self.now_ns + REPORT_NS;
+            self.report();
+        }
+    }
+
+    /// Counts what the thread had of the processors, and finishes the slices that are over.
+    fn account(&mut self) {
         if self.now_ns < self.from_ns {
             return;
         }
@@ -309,10 +337,6 @@ impl<'a> Worker<'a> {
             let over = self.tally.slices.entry(self.slice).or_insert_with(SliceTally::new);
             over.counts.under_way = self.users.len() as u64;
             self.slice += 1;
-        }
-        if self.now_ns >= self.next_report_ns {
-            self.next_report_ns = self.now_ns + REPORT_NS;
-            self.report();
         }
     }
 

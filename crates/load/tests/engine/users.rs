@@ -100,6 +100,39 @@ fn users_who_are_too_many_are_turned_away_and_that_is_said() {
 }
 
 #[test]
+fn users_whom_the_client_is_too_slow_to_begin_with_are_counted_and_have_waited() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    // Three million a second: a system call for each of them takes longer.
+    let gap = Draw::Constant(1.0 / 3e6);
+    let base = scenario(address, one(1), Users::Open(Arrivals::Gaps(gap)));
+    let duration = Duration::from_millis(300);
+    let arrived = [1, 2].map(|threads| {
+        let outcome = play(&Scenario { duration, threads, ..base.clone() });
+        assert!(outcome.arrived.abs_diff(900_000) < 10, "{}", outcome.arrived);
+        assert_eq!(outcome.arrived, outcome.failures() + outcome.cut_off);
+        assert_eq!(outcome.arrived, outcome.pages_failed + outcome.pages.cut_off);
+        assert_eq!(outcome.arrived, outcome.sessions.done + outcome.sessions.cut_off);
+        let sum = |of: fn(&load::Slice) -> u64| outcome.slices.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|slice| slice.sessions), outcome.arrived);
+        assert_eq!(sum(|slice| slice.cut_off), outcome.cut_off);
+        let half = outcome.sessions.due_us.value_at_quantile(0.5);
+        assert!((50_000..=300_000).contains(&half), "{half}");
+        let left = outcome.pace.not_begun;
+        assert!(left > 450_000 && left <= outcome.cut_off, "{left}");
+        assert!(outcome.bottleneck().is_some_and(|why| why.contains("could not begin")));
+        assert_eq!(outcome.took, duration);
+        outcome.arrived
+    });
+    assert_eq!(arrived[0], arrived[1]);
+    // Who would have come behind a stop does not come.
+    let outcome = play_until(&base, |outcome| outcome.arrived > 0);
+    let most = outcome.took.as_secs_f64() * 3e6 + 10.0;
+    assert!(outcome.arrived as f64 <= most, "{} of {most}", outcome.arrived);
+}
+
+#[test]
 fn threads_that_have_to_share_a_processor_say_that_they_waited_for_it() {
     let server = Server::start(hello);
     let mut one_core = CpuSet::new();
