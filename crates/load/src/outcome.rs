@@ -94,8 +94,8 @@ pub struct Outcome {
     pub requests: Timing,
     /// The classes that were asked for, in the order of their numbers.
     pub classes: Vec<ClassOutcome>,
-    /// Sessions that arrived, those included that were due and that the client had not begun at
-    /// the end.
+    /// Sessions that arrived: that were due within the measured time, those included that the
+    /// client had not begun at its end.
     pub arrived: u64,
     /// Pages of which at least one object failed; not among `pages`.
     pub pages_failed: u64,

@@ -34,7 +34,7 @@ pub struct Pace {
     pub cpu_request_us: f64,
     /// Sessions that were turned away because too many were under way.
     pub turned_away: u64,
-    /// Sessions that were due, and that the client had not begun when the time was over.
+    /// Sessions that arrived, and that the client had not begun when the time was over.
     pub not_begun: u64,
 }
 

@@ -96,10 +96,11 @@ impl Worker<'_> {
     }
 
     /// Counts the sessions that were due and have not begun, because the client did not keep up;
-    /// how many they are, and how many requests of theirs were due.
+    /// how many of them arrived within the measured time, and how many requests of all of them
+    /// were due.
     pub(super) fn not_begun(&mut self) -> (u64, u64) {
         let before = self.tally.outcome.cut_off;
-        let mut waits = Waits::new();
+        let (mut waits, mut arrived) = (Waits::new(), 0);
         // Where no more have room, these would have had none.
         let full = self.users.len() >= self.users_max;
         let endless = self.source.sessions().is_none();
@@ -109,6 +110,7 @@ impl Worker<'_> {
             && !(endless && classes.len() == LOOKED_AT)
         {
             waits.add(due_ns, self.now_ns, 1);
+            arrived += u64::from(due_ns >= self.from_ns);
             let mut user = User::new(number, due_ns);
             user.asks = asks;
             if !full {
@@ -121,14 +123,14 @@ impl Worker<'_> {
             asks.clear();
             self.next_arrival();
         }
-        self.crowd(&mut waits, &classes, full);
+        arrived += self.crowd(&mut waits, &classes, full);
         if full {
-            self.tally.outcome.arrived += waits.count();
-            self.tally.outcome.pace.turned_away += waits.count();
+            self.tally.outcome.arrived += arrived;
+            self.tally.outcome.pace.turned_away += arrived;
         } else {
-            self.tally.not_begun(&waits);
+            self.tally.not_begun(arrived, &waits);
         }
-        (waits.count(), self.tally.outcome.cut_off - before)
+        (arrived, self.tally.outcome.cut_off - before)
     }
 
     /// The next session that was due and has not begun: when, and its number.
@@ -137,17 +139,19 @@ impl Worker<'_> {
         next.filter(|(due_ns, _)| *due_ns < self.now_ns)
     }
 
-    /// Counts the others, where there are more than can be looked at, with these classes in turn.
-    fn crowd(&mut self, waits: &mut Waits, classes: &[Class], full: bool) {
+    /// Counts the others, where there are more than can be looked at, with these classes in turn;
+    /// how many of them arrived within the measured time.
+    fn crowd(&mut self, waits: &mut Waits, classes: &[Class], full: bool) -> u64 {
         let mut kinds: Vec<(Class, Waits)> = Vec::new();
         let mut turns = classes.iter().cycle();
-        let mut bundle = 1;
+        let (mut arrived, mut bundle) = (0, 1);
         let mut coarser_at = None;
         while bundle < BUNDLE_MAX
             && let Some((due_ns, number)) = self.waiting()
             && let Some(class) = turns.next()
         {
             waits.add(due_ns, self.now_ns, bundle);
+            arrived += if due_ns >= self.from_ns { bundle } else { 0 };
             let kind = kinds.iter_mut().find(|(known, _)| known == class);
             match kind {
                 Some((_, waits)) => waits.add(due_ns, self.now_ns, bundle),
@@ -169,5 +173,6 @@ impl Worker<'_> {
         for (class, waits) in kinds.iter().filter(|_| !full) {
             self.tally.crowd_cut_off(*class, waits);
         }
+        arrived
     }
 }

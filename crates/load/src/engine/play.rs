@@ -26,9 +26,9 @@ impl Worker<'_> {
 
     /// A session is due: its user comes, unless there are too many.
     pub(super) fn arrive(&mut self, number: u64, due_ns: u64) {
-        self.tally.arrived(self.now_ns);
+        self.tally.arrived(due_ns, self.now_ns);
         if self.users.len() >= self.users_max {
-            self.tally.turned_away(self.now_ns);
+            self.tally.turned_away(due_ns);
             return;
         }
         let user = self.users.insert(User::new(number, due_ns));
@@ -41,7 +41,7 @@ impl Worker<'_> {
         if self.source.sessions().is_some_and(|sessions| number >= sessions) {
             return;
         }
-        self.tally.arrived(self.now_ns);
+        self.tally.arrived(self.now_ns, self.now_ns);
         let due_ns = self.now_ns + pause_ns;
         let user = self.users.insert(User::new(number, due_ns));
         if pause_ns > 0 {

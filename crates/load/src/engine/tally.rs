@@ -66,10 +66,6 @@ impl Waits {
         let added = self.0.record_n(us(due_ns, end_ns), count);
         added.expect("it grows as far as it has to");
     }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.0.len()
-    }
 }
 
 /// Counts, but for what happens outside of the measured time.
@@ -128,15 +124,16 @@ impl Tally {
         &mut classes[place]
     }
 
-    pub(crate) fn arrived(&mut self, now_ns: u64) {
-        if self.measured(now_ns) {
+    /// A session that was due at `due_ns` begins, or is turned away.
+    pub(crate) fn arrived(&mut self, due_ns: u64, now_ns: u64) {
+        if self.measured(due_ns) && self.measured(now_ns) {
             self.outcome.arrived += 1;
             self.slice(now_ns).counts.sessions += 1;
         }
     }
 
-    pub(crate) fn turned_away(&mut self, now_ns: u64) {
-        if self.measured(now_ns) {
+    pub(crate) fn turned_away(&mut self, due_ns: u64) {
+        if self.measured(due_ns) {
             self.outcome.pace.turned_away += 1;
         }
     }
@@ -252,10 +249,11 @@ impl Tally {
         self.class(class).pages.cut_off(due_ns, end_ns);
     }
 
-    /// Sessions that were due and had not begun when the time was over; how long they had waited.
-    pub(crate) fn not_begun(&mut self, waits: &Waits) {
-        self.outcome.arrived += waits.0.len();
-        self.outcome.pace.not_begun += waits.0.len();
+    /// Sessions that were due had not begun when the time was over: so many of those that arrived
+    /// within it, and how long all of them had waited.
+    pub(crate) fn not_begun(&mut self, arrived: u64, waits: &Waits) {
+        self.outcome.arrived += arrived;
+        self.outcome.pace.not_begun += arrived;
         add(&mut self.outcome.pace.late_us, &waits.0);
     }
 

@@ -90,7 +90,7 @@ pub(super) struct Worker<'a> {
     timeout_ticks: u32,
     next_tick_ns: u64,
     next_report_ns: u64,
-    from_ns: u64,
+    pub(super) from_ns: u64,
     pub(super) until_ns: u64,
     /// What this thread had of the processors, and up to where that is counted; not in the
     /// warm-up.
