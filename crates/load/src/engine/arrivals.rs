@@ -252,6 +252,27 @@ mod tests {
     }
 
     #[test]
+    fn arrivals_that_are_drawn_together_are_as_many() {
+        let second = Duration::from_secs(1);
+        let poisson = Draw::Exponential(Exponential { mean: 0.001 });
+        let steps = vec![(1500.0, 500 * second), (500.0, second)];
+        for arrivals in [
+            Arrivals::Gaps(poisson),
+            Arrivals::Gaps(Draw::Constant(0.001)),
+            Arrivals::Ramp { from_s: 1500.0, to_s: 500.0 },
+            Arrivals::Steps(steps),
+        ] {
+            let one = One { host: "a".into(), path: "/".into(), requests: 1, class: Class::STATIC };
+            let scenario = run(Duration::ZERO, 3, Site::One(one));
+            let mut times = Times::new(&arrivals, &scenario).unwrap();
+            assert_eq!([times.bundle(), times.bundle(), times.bundle()], [2, 4, 8]);
+            let end_ns = TOTAL.as_nanos() as u64;
+            let bundles = times.take_while(|&at_ns| at_ns < end_ns).count();
+            assert!(close(8.0 * bundles as f64, 1e6, 1.5), "{arrivals:?}: {bundles}");
+        }
+    }
+
+    #[test]
     fn the_seed_decides() {
         let poisson = Arrivals::Gaps(Draw::Exponential(Exponential { mean: 0.1 }));
         assert_eq!(times(&poisson, 1), times(&poisson, 1));
