@@ -249,6 +249,8 @@ impl<'a> Worker<'a> {
         self.serve(self.turn_ns);
         if self.now_ns >= self.next_tick_ns {
             self.tick();
+            // Pages of requests that it failed are over as well, should this be the last turn.
+            self.serve(self.turn_ns);
         }
         Ok(())
     }
