@@ -114,28 +114,32 @@ impl Outcome {
 mod tests {
     use super::*;
 
+    fn why(outcome: &Outcome) -> String {
+        outcome.bottleneck().expect("it did not keep up")
+    }
+
     #[test]
     fn a_client_that_did_not_keep_up_says_why() {
         let mut outcome = Outcome { arrived: 9, ..Outcome::default() };
         assert_eq!(outcome.bottleneck(), None);
         for _ in 0..100 {
             outcome.requests.record(0, 0, 10_000_000);
-            outcome.pace.late_us.record(900).unwrap();
+            outcome.pace.late_us.record(900).expect("it is within bounds");
         }
         assert_eq!(outcome.bottleneck(), None, "that is how exactly threads wake");
         for _ in 0..2 {
-            outcome.pace.late_us.record(1500).unwrap();
+            outcome.pace.late_us.record(1500).expect("it is within bounds");
         }
-        assert!(outcome.bottleneck().unwrap().contains("1.5 ms late"));
+        assert!(why(&outcome).contains("1.5 ms late"));
         outcome.pace.waited = 0.6;
-        assert!(outcome.bottleneck().unwrap().contains("for 60 % of the time"));
+        assert!(why(&outcome).contains("for 60 % of the time"));
         outcome.pace.cpu = 0.95;
-        assert!(outcome.bottleneck().unwrap().contains("95 %"));
+        assert!(why(&outcome).contains("95 %"));
         outcome.pace.turned_away = 3;
-        assert!(outcome.bottleneck().unwrap().starts_with("3 of 9 users were turned away"));
+        assert!(why(&outcome).starts_with("3 of 9 users were turned away"));
         for (arrived, not_begun, told) in [(9, 1, false), (9, 2, true), (1000, 10, false)] {
             (outcome.arrived, outcome.pace.not_begun) = (arrived, not_begun);
-            let why = outcome.bottleneck().unwrap();
+            let why = why(&outcome);
             let sentence = format!("{not_begun} of {arrived} users were due and could not begin");
             assert_eq!(why.starts_with(&sentence), told, "{why}");
         }

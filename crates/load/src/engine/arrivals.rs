@@ -264,7 +264,7 @@ mod tests {
         ] {
             let one = One { host: "a".into(), path: "/".into(), requests: 1, class: Class::STATIC };
             let scenario = run(Duration::ZERO, 3, Site::One(one));
-            let mut times = Times::new(&arrivals, &scenario).unwrap();
+            let mut times = Times::new(&arrivals, &scenario).expect("gaps that can be drawn");
             assert_eq!([times.bundle(), times.bundle(), times.bundle()], [2, 4, 8]);
             let end_ns = TOTAL.as_nanos() as u64;
             let bundles = times.take_while(|&at_ns| at_ns < end_ns).count();
