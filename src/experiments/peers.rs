@@ -5,11 +5,12 @@ use super::Lab;
 use crate::exit::say;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use testbed::Port;
 
 /// A program, and how it chooses a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +145,9 @@ impl Peer {
     /// # Errors
     /// When it cannot be started or ends by itself, with what it said.
     pub fn start(lab: &Lab, program: Program, servers: &[SocketAddr]) -> Result<Self> {
-        let address = free()?;
+        // These programs cannot say which port they were given.
+        let port = Port::kept().context("no free port")?;
+        let address = port.address();
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("baton-experiment-{}-{number}", std::process::id());
         let dir = std::env::temp_dir().join(name);
@@ -237,12 +240,6 @@ fn remove(dir: &Path) {
     // What stays in the temporary folder, also of a run that was killed, is the system's to clear
     // away.
     let _left = fs::remove_dir_all(dir);
-}
-
-/// A port that the kernel gave a moment ago: these programs cannot say which one they were given.
-fn free() -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
-    Ok(listener.local_addr()?)
 }
 
 #[cfg(test)]

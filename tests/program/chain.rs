@@ -20,9 +20,7 @@ fn two_switches_may_stand_in_a_row() {
 
 #[test]
 fn a_switch_that_is_its_own_server_answers_508_and_counts_it() {
-    let spare = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = spare.local_addr().unwrap();
-    drop(spare);
+    let address = testbed::Port::kept().unwrap().for_ever();
     let itself = config(&[("itself", address)], QUIET)
         .replace("address = \"127.0.0.1:0\"", &format!("address = \"{address}\""));
     let switch = Baton::run(&itself);

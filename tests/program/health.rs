@@ -41,9 +41,7 @@ fn a_server_that_is_no_http_server_is_down_and_the_reason_is_shown() {
 
 #[test]
 fn a_server_that_comes_up_gets_requests() {
-    let late = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = late.local_addr().unwrap();
-    drop(late);
+    let address = testbed::Port::kept().unwrap().for_ever();
     let rest = "[health]\ninterval = \"30ms\"\nfall = 1\nrise = 1\n[slow_start]\ntime = \"off\"\n";
     let switch = Baton::run(&config(&[("late", address)], rest));
     eventually("it is down", || standing(&switch, "late").0 == "down");

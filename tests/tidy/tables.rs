@@ -19,7 +19,13 @@ pub const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// What the tests of a crate may know besides.
-pub const TEST_ARROWS: &[(&str, &[&str])] = &[("handoff", &["testbed"])];
+pub const TEST_ARROWS: &[(&str, &[&str])] = &[
+    ("agent", &["testbed"]),
+    ("control", &["testbed"]),
+    ("distributor", &["testbed"]),
+    ("handoff", &["testbed"]),
+    ("load", &["testbed"]),
+];
 
 /// Crates into which no clock, socket, thread or chance can get.
 pub const PURE: &[&str] = &["policy", "wire", "rules", "workload", "model", "sim"];
@@ -96,6 +102,12 @@ pub const BANS: &[Ban] = &[
             "crates/testbed/src/wire/tap.rs",
         ],
         why: "rustix and socket2 cover the system calls; what they lack stands in these alone",
+    },
+    Ban {
+        word: ":0\").unwrap().local_addr()",
+        place: Where::Code,
+        except: &[],
+        why: "a port that is let go is anybody's: testbed::Port keeps it",
     },
     Ban {
         word: "thread::sleep",

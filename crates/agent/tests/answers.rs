@@ -16,6 +16,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use testbed::Port;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -201,7 +202,7 @@ fn changed(path: &str, reading: u64) -> Option<String> {
 
 #[test]
 fn a_report_says_what_is_taken_over_now_and_what_stands_in_the_way_of_it() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Port::kept().unwrap().for_ever();
     let rest = made_up::well().link(1, "lo", 65_536).address("192.0.2.100/32", 1);
     let host = Arc::new(Living { rest, readings: AtomicU64::new(0), says: changed });
     with_agent(gone, host, async |address| {
@@ -243,7 +244,7 @@ fn an_agent_below_a_path_is_asked_there() {
 
 #[test]
 fn one_reading_makes_no_report() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Port::kept().unwrap().for_ever();
     let report = with_agent(gone, Arc::new(host()), async |address| {
         // This host's clock stands still.
         fetch_load(&address, PATIENCE).await.unwrap()
@@ -276,7 +277,7 @@ fn a_report_becomes_what_policies_read() {
 
 #[test]
 fn a_server_that_accepts_nothing_is_not_healthy_and_says_why() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Port::kept().unwrap().for_ever();
     let (report, health) = with_agent(gone, Arc::new(host()), async |address| {
         (fetch_load(&address, PATIENCE).await.unwrap(), get(&address, "/health").await)
     });
@@ -286,7 +287,7 @@ fn a_server_that_accepts_nothing_is_not_healthy_and_says_why() {
 
 #[test]
 fn connections_come_in_pages_in_order_and_only_those_of_clients() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Port::kept().unwrap().for_ever();
     with_agent(gone, Arc::new(host()), async |address| {
         let all = fetch_flows(&address, None, PATIENCE).await.unwrap();
         assert_eq!((all.flows.len(), all.more), (5, false), "not those of 192.0.2.11: {all:?}");
@@ -305,7 +306,7 @@ fn connections_come_in_pages_in_order_and_only_those_of_clients() {
 
 #[test]
 fn ipv6_connections_are_asked_for_page_by_page_too() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Port::kept().unwrap().for_ever();
     let last = Flow {
         client: "[2001:db8::7]:4711".parse().unwrap(),
         vip: "[2001:db8::1]:80".parse().unwrap(),
@@ -318,7 +319,7 @@ fn ipv6_connections_are_asked_for_page_by_page_too() {
 
 #[test]
 fn metrics_have_a_line_for_what_was_read_and_none_for_what_was_not() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = Port::kept().unwrap().for_ever();
     with_agent(gone, Arc::new(host()), async |address| {
         let asking = async {
             loop {

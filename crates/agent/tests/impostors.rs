@@ -7,6 +7,7 @@ use agent::client::{Fault, fetch_load};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
+use testbed::Port;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -39,7 +40,7 @@ fn whatever_answers_that_is_no_agent_is_a_fault_with_a_sentence() {
         let fault = ask(&impostor(garbled));
         assert!(matches!(fault, Fault::Garbled(_)), "{garbled:?}: {fault}");
     }
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let gone = Port::kept().unwrap().for_ever().to_string();
     assert!(matches!(ask(&gone), Fault::Unreachable(_)));
 }
 

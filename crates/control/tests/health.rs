@@ -143,8 +143,8 @@ async fn server(greeting: &'static str, answer: &'static str) -> String {
 }
 
 /// An address on which nothing listens: a port the kernel gave and took back.
-async fn nobody() -> String {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
+fn nobody() -> String {
+    testbed::Port::kept().unwrap().for_ever().to_string()
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn each_kind_of_trouble_is_told_in_a_sentence() {
         ),
         (server("hello?", "").await, Err("answered 'hello?' instead of HTTP")),
         (server("", "").await, Err("closed the connection without an answer")),
-        (nobody().await, Err("refused the connection: nothing listens on its port")),
+        (nobody(), Err("refused the connection: nothing listens on its port")),
         (
             silent.local_addr().unwrap().to_string(),
             Err("accepted the connection but did not answer within 300ms"),
@@ -187,7 +187,7 @@ async fn a_tcp_check_asks_for_a_connection_only() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap().to_string();
     assert!(Probe::Tcp.ask(&address, fake::LIMIT).await.is_ok());
-    assert!(Probe::Tcp.ask(&nobody().await, fake::LIMIT).await.is_err());
+    assert!(Probe::Tcp.ask(&nobody(), fake::LIMIT).await.is_err());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ mod server;
 
 use load::{Cause, Content, Options, Report, replay};
 use server::{Answer, Server, whole};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -166,9 +166,7 @@ fn content_is_compared_at_its_offset() {
 
 #[test]
 fn a_refused_connection_fails_each_request_and_ends_the_replay() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = testbed::Port::kept().unwrap().for_ever();
     for pipelining in [false, true] {
         let report = play(page(3), Options { pipelining, ..options(address) });
         assert_eq!((only(&report, Cause::Connect), report.connections), (3, 0));

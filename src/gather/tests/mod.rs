@@ -6,6 +6,7 @@ use policy::{Cluster, Desk};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::sync_channel;
+use testbed::Port;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -191,7 +192,7 @@ fn who_is_doubted_or_silent_is_asked_again_soon_whatever_the_period() {
 fn the_policy_hears_every_server_period_by_period_and_so_does_whoever_listens() {
     let (busy, busy_asked) = agent("{\"period_s\": 1.0, \"cpu_busy\": 0.75}");
     let (idle, idle_asked) = agent("{\"period_s\": 1.0, \"cpu_busy\": 0.25}");
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let dead = Port::kept().unwrap().for_ever().to_string();
     let config = config(&[busy, format!("{idle}/.origin"), dead]);
     let gather = gather(&config);
     join(&gather, &config);

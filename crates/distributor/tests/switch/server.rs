@@ -66,7 +66,7 @@ impl Server {
 
     /// An address where nobody listens.
     pub fn nowhere() -> SocketAddr {
-        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+        testbed::Port::kept().unwrap().for_ever()
     }
 
     /// Connections accepted.

@@ -2,10 +2,11 @@
 
 use std::error::Error;
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use testbed::Port;
 
 /// What is answered, in bytes.
 pub const BODY_BYTES: usize = 1500;
@@ -32,7 +33,8 @@ pub struct Served<'a> {
 impl Server {
     /// A file that is kept open, and a text of the configuration.
     pub fn nginx(dir: &Path, cpu: usize) -> Result<Self, Box<dyn Error>> {
-        let address = free()?;
+        let port = Port::kept()?;
+        let address = port.address();
         let body = "x".repeat(BODY_BYTES);
         fs::write(dir.join("file"), &body)?;
         let (conf, at) = (dir.join("nginx.conf"), dir.display());
@@ -54,7 +56,8 @@ impl Server {
 
     /// A text that is read once.
     pub fn haproxy(dir: &Path, cpu: usize) -> Result<Self, Box<dyn Error>> {
-        let address = free()?;
+        let port = Port::kept()?;
+        let address = port.address();
         let (conf, at) = (dir.join("haproxy.cfg"), dir.display());
         fs::write(
             &conf,
@@ -119,8 +122,4 @@ impl Drop for Server {
         let _gone = self.process.kill();
         let _reaped = self.process.wait();
     }
-}
-
-fn free() -> Result<SocketAddr, Box<dyn Error>> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

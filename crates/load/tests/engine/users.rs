@@ -101,9 +101,7 @@ fn users_who_are_too_many_are_turned_away_and_that_is_said() {
 
 #[test]
 fn users_whom_the_client_is_too_slow_to_begin_with_are_counted_and_have_waited() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = testbed::Port::kept().unwrap().for_ever();
     // Three million a second: a system call for each of them takes longer.
     let gap = Draw::Constant(1.0 / 3e6);
     let base = scenario(address, one(1), Users::Open(Arrivals::Gaps(gap)));
@@ -216,9 +214,7 @@ fn pages_that_time_out_are_among_the_times_and_refused_sessions_were_never_sent(
     let outcome = play_until(&Scenario { timeout, ..base }, |outcome| outcome.failures() >= 2);
     assert!(outcome.pages.due_us.len() >= 2 && outcome.pages.done == 0);
     assert!(outcome.requests.due_us.count_between(60_000, u64::MAX) >= 2);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = testbed::Port::kept().unwrap().for_ever();
     let base = scenario(address, one(1), Users::Closed(1));
     let outcome = play_until(&base, |outcome| outcome.failures() >= 2);
     assert!(outcome.sessions.sent_us.is_empty(), "nothing was sent");

@@ -113,9 +113,7 @@ fn each_kind_of_bad_reply_is_its_own_cause() {
 
 #[test]
 fn a_refused_connection_is_counted_and_does_not_spin() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = testbed::Port::kept().unwrap().for_ever();
     let outcome =
         play_until(&scenario(address, one(1), Users::Closed(2)), |outcome| outcome.failures() >= 4);
     assert!(only(&outcome, Cause::Connect) >= 4);

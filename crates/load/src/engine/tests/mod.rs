@@ -126,7 +126,7 @@ fn a_server_that_closes_while_there_is_more_to_read_is_read_to_its_end() {
 
 /// A thread that wakes when its run has been over for long: of users who came at equal distances.
 fn overslept(site: Site, gap_s: f64, duration: Duration) -> Outcome {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = testbed::Port::kept().unwrap().for_ever();
     let users = Users::Open(Arrivals::Gaps(Draw::Constant(gap_s)));
     let base = Scenario::new(address, site, users);
     let scenario = Scenario { warm_up: Duration::from_secs(1), duration, ..base };
