@@ -136,6 +136,9 @@ const MODULES: &str = "/usr/lib/apache2/modules";
 const START: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(10);
 
+/// What the names of folders begin with; the process follows, then its folder's number.
+const FOLDER: &str = "baton-experiment-";
+
 /// Tells the folders of one run apart.
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
@@ -149,7 +152,10 @@ impl Peer {
         let port = Port::kept().context("no free port")?;
         let address = port.address();
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("baton-experiment-{}-{number}", std::process::id());
+        if number == 0 {
+            clear_away(&std::env::temp_dir());
+        }
+        let name = format!("{FOLDER}{}-{number}", std::process::id());
         let dir = std::env::temp_dir().join(name);
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let started = launch(program, address, servers, &dir);
@@ -237,9 +243,21 @@ fn given(dir: &Path, user: &str) -> Result<()> {
 }
 
 fn remove(dir: &Path) {
-    // What stays in the temporary folder, also of a run that was killed, is the system's to clear
-    // away.
+    // What cannot be removed from the temporary folder is the system's to clear away.
     let _left = fs::remove_dir_all(dir);
+}
+
+/// Removes what runs have left that were killed: folders of processes that are no more.
+fn clear_away(temporary: &Path) {
+    let Ok(entries) = fs::read_dir(temporary) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(FOLDER));
+        let process = rest.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
+            remove(&entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -259,6 +277,25 @@ mod tests {
             assert!(program.servers(&servers).contains("127.0.0.1:81"));
         }
         assert!(Program::HaProxyBounded(150).balance().contains("hash-balance-factor 150"));
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_cleared_away_and_nothing_else() {
+        let temporary = tempfile::tempdir().expect("a folder");
+        // Greater than any process's number may be.
+        let names = [
+            format!("{FOLDER}4194305-0"),
+            format!("{FOLDER}{}-0", std::process::id()),
+            format!("{FOLDER}of-mine"),
+            "4194305-0".to_owned(),
+        ];
+        for name in &names {
+            fs::create_dir(temporary.path().join(name)).expect("it is empty");
+        }
+        fs::write(temporary.path().join(&names[0]).join("conf"), "").expect("it is there");
+        clear_away(temporary.path());
+        let left = names.map(|name| temporary.path().join(name).exists());
+        assert_eq!(left, [false, true, true, true]);
     }
 
     /// How long the kernel may take to end what has lost its parent.
