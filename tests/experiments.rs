@@ -142,3 +142,33 @@ fn pages_are_what_their_numbers_say() {
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
+
+#[test]
+fn a_scenario_of_ones_own_is_measured_elsewhere_and_lies_beside_its_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (mine, out) = (path("mine.toml"), path("out"));
+    let experiment = EXPERIMENTS.iter().find(|one| one.name == "clubweb-static").expect("is there");
+    fs::write(&mine, small(experiment.scenario)).expect("written");
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_baton"));
+        let output = command.arg("experiment").args(args).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let asked = ["clubweb-static", "--quick", "--scenario", &mine, "--out", &out];
+    let (code, said) = run(&asked);
+    assert_eq!(code, Some(0), "{said}");
+    let there = folder.path().join("out/clubweb-static");
+    assert_eq!(read(&there.join("scenario.toml")), small(experiment.scenario));
+    assert!(read(&there.join("README.md")).contains("small-file"));
+    // What is there is not mixed with what comes of another scenario.
+    fs::write(&mine, small(experiment.scenario).replace("[2]", "[3]")).expect("written");
+    let refused = |args: &[&str], word: &str| {
+        let (code, said) = run(args);
+        assert!(code == Some(2) && said.contains(word), "{code:?} {said}");
+    };
+    refused(&asked, "another scenario");
+    refused(&["lard", "cap", "--scenario", &mine, "--out", &out], "one experiment");
+    refused(&["lard", "--scenario", &path("none.toml"), "--out", &out], "cannot read");
+    refused(&["lard", "--scenario", &mine, "--out", &out], "no scenario of lard: TOML");
+}

@@ -42,6 +42,12 @@ pub fn run(args: &Flags) -> Outcome {
         }
     };
     let size = if args.quick { Size::Quick } else { Size::Full };
+    let other = args.scenario.as_deref().map(|path| other(path, &chosen, size, &args.out));
+    let other = match other {
+        None => None,
+        Some(Ok(text)) => Some(text),
+        Some(Err(message)) => return exit::usage(&message),
+    };
     crate::limits::connections_allowed(CONNECTIONS);
     // To learn at the end that nothing can be written would cost half an hour.
     for experiment in &chosen {
@@ -54,7 +60,8 @@ pub fn run(args: &Flags) -> Outcome {
             true => Some(experiments::Table::load(&args.out, experiment.name)?),
             false => None,
         };
-        let Some(table) = experiment.measure(&lab, experiment.scenario, size, known)? else {
+        let scenario = other.as_deref().unwrap_or(experiment.scenario);
+        let Some(table) = experiment.measure(&lab, scenario, size, known)? else {
             say(format_args!(
                 "baton: interrupted in {}, of which nothing is kept; all servers are stopped",
                 experiment.name
@@ -62,6 +69,7 @@ pub fn run(args: &Flags) -> Outcome {
             return Ok(Exit::Interrupted);
         };
         experiment.save(&table, &args.out)?;
+        experiment.save_scenario(scenario, &args.out)?;
         let limited = table.rows.iter().filter(|row| !row.limit.is_empty()).count();
         let (folder, points) = (args.out.join(experiment.name), table.rows.len());
         writeln!(
@@ -77,6 +85,28 @@ pub fn run(args: &Flags) -> Outcome {
         return Ok(Exit::Environment);
     }
     Ok(Exit::Done)
+}
+
+/// A scenario of the user's, or what is wrong with asking for it.
+fn other(path: &Path, chosen: &[&Experiment], size: Size, out: &Path) -> Result<String, String> {
+    let name = path.display();
+    let [experiment] = chosen else {
+        return Err(format!("--scenario {name} is of one experiment: name that one only"));
+    };
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    };
+    let (text, there) = (read(path)?, out.join(experiment.name).join("scenario.toml"));
+    let planned = (experiment.plan)(&text, size);
+    planned.map_err(|error| format!("{name} is no scenario of {}: {error:#}", experiment.name))?;
+    if there.exists() && read(&there)? != text {
+        return Err(format!(
+            "{} is another scenario: give what comes of {name} a folder of its own by --out",
+            there.display()
+        ));
+    }
+    Ok(text)
 }
 
 /// Pictures and pages from the numbers in a folder.

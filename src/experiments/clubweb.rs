@@ -22,6 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     here: "Real: users in open loop (a page's time counts from when it was due), sockets, the \
            switch as a relay that decides on each request, the servers' reports. Emulated: the \
            servers' CPU, disk, cache and programs. No LAN.",
+    left_out: "more offered loads than two, where Figs. 9 and 10 have curves",
     scenario: include_str!("../../experiments/clubweb/scenario.toml"),
     plan,
     pictures: &[

@@ -30,6 +30,7 @@ pub const EXPERIMENT: Experiment = Experiment {
            the model's time. No LAN: loopback never fills, so what a wire of 100 Mb/s would carry \
            is a line of arithmetic. In the second part servers take no time at all, until what \
            stands before them gives in.",
+    left_out: "",
     scenario: include_str!("../../experiments/clubweb-static/scenario.toml"),
     plan,
     pictures: &[

@@ -3,6 +3,7 @@
 
 use super::claims::{Outcome, Verdict};
 use super::lard::HAPROXY;
+use super::phttp::UNSTRAYED;
 use super::reader::{Pair, Reader};
 use super::table::middle;
 use super::{Row, Spread};
@@ -72,7 +73,7 @@ pub fn not_below_haproxy(reader: &Reader) -> Option<Outcome> {
             if behind || ratio < ALIKE {
                 verdict = Verdict::NotReproduced;
             } else if ratio < 1.0 && verdict == Verdict::Reproduced {
-                verdict = Verdict::Direction;
+                verdict = Verdict::Alike;
             }
         }
     }
@@ -95,15 +96,12 @@ pub fn extended_lard(reader: &Reader) -> Option<Outcome> {
 pub fn first_decides(reader: &Reader) -> Option<Outcome> {
     let nodes = *reader.table.places("rice").last()?;
     let pair = reader.pair(("rice", nodes), ("LARD HTTP/1.0", "LARD HTTP/1.1 first decides"))?;
+    // How much is lost follows from how many requests stray, which is chosen.
+    let verdict = if pair.apart { Verdict::Depends } else { Verdict::NotReproduced };
+    let straight = reader.beside(("rice", nodes), (UNSTRAYED, "LARD HTTP/1.0"));
+    let straight = straight.map_or(String::new(), |share| format!(", {share:.2} with none"));
     let share = 1.0 / pair.ratio;
-    let near = share <= 1.0 - NEAR * 0.35;
-    let verdict = match pair.apart {
-        true if share < 1.0 - FAR * 0.35 => Verdict::Larger,
-        true if near => Verdict::Reproduced,
-        true => Verdict::Direction,
-        false => Verdict::NotReproduced,
-    };
-    Some(Outcome::new(verdict, format!("{share:.2} at {nodes} nodes")))
+    Some(Outcome::new(verdict, format!("{share:.2} at {nodes} nodes{straight}")))
 }
 
 pub fn scales(reader: &Reader) -> Option<Outcome> {
@@ -220,8 +218,7 @@ pub fn ahead_when_intensive(reader: &Reader) -> Option<Outcome> {
             reader.doubt(format!("not measured at {clients} clients"));
             continue;
         };
-        let of = |curve| reader.table.at("intensive", curve, clients, "requests_s");
-        let own = of("CAP")?.median / of("LARD undelayed")?.median;
+        let own = reader.beside(("intensive", clients), ("CAP", "LARD undelayed"))?;
         words.push(format!("{:.2} ({own:.2}) at {clients}", late.ratio));
         pairs.push((late, published));
     }

@@ -81,6 +81,8 @@ pub struct Experiment {
     pub paper: &'static str,
     /// What is done here: what is real, and what is emulated.
     pub here: &'static str,
+    /// What of the paper's is not measured by its own scenario; empty if everything is.
+    pub left_out: &'static str,
     /// Its scenario, as TOML.
     pub scenario: &'static str,
     /// The points of a scenario, in the order in which they are measured.
@@ -103,6 +105,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
 
 /// The note of a point that could not be measured, and why.
 pub const NOT_MEASURED: &str = "not measured";
+
+/// The note of points that were measured again, and when.
+const AGAIN: &str = "again";
+
+/// What is said of a table: keys, which may come again, and texts.
+type Notes = Vec<(String, String)>;
 
 /// The experiments with these names; all of them for none.
 ///
@@ -137,29 +145,33 @@ impl Experiment {
         size: Size,
         known: Option<Table>,
     ) -> Result<Option<Table>> {
-        let mut notes = machine::notes(self.name, size);
+        let now = machine::notes(self.name, size);
         let mut jobs = (self.plan)(scenario, size)
-            .with_context(|| format!("experiments/{}/scenario.toml", self.name))?;
+            .with_context(|| format!("the scenario of {}", self.name))?;
         let order: Vec<Row> = jobs.iter().map(|job| job.row.clone()).collect();
         let mut rows = Vec::new();
         // Who asks for a few points again wants them undisturbed.
         let spare = if known.is_some() { 1.0 } else { size.spare() };
-        if let Some(known) = known {
-            rows = kept(&known, &order, &notes)?;
+        if let Some(known) = &known {
+            rows = kept(known, &order, &now)?;
             jobs.retain(|job| !rows.iter().any(|row| row.is_of(&job.row)));
-            let (left, all, date) = (jobs.len(), order.len(), known.note("date"));
-            notes.push(("again".to_owned(), format!("{left} of {all} points; the rest {date}")));
             if jobs.is_empty() {
-                return Ok(Some(known));
+                return Ok(Some(known.clone()));
             }
         }
+        let (left, all) = (jobs.len(), order.len());
         let began_ns = gauge::now_ns();
         let Some((found, failed)) = lab.run(self.name, jobs, spare)? else { return Ok(None) };
         rows.extend(found);
         let place = |row: &Row| order.iter().position(|planned| planned.is_of(row));
         rows.sort_by_key(place);
         let took_s = gauge::now_ns().saturating_sub(began_ns) as f64 / 1e9;
-        notes.push(("took".to_owned(), format!("{took_s:.0} s")));
+        let took = ("took".to_owned(), format!("{took_s:.0} s"));
+        let now = now.into_iter().chain([took]).collect();
+        let mut notes = match &known {
+            Some(known) => chained(known, &now, &format!("{left} of {all} points")),
+            None => now,
+        };
         notes.extend(failed.into_iter().map(|reason| (NOT_MEASURED.to_owned(), reason)));
         Ok(Some(Table { notes, rows }))
     }
@@ -195,11 +207,34 @@ impl Experiment {
         write("results.csv", &text)?;
         write("README.md", &page::readme(self, &Table::parse(&text)?))
     }
+
+    /// Writes what was measured to `<folder>/<name>`, where the page says that it is. A scenario
+    /// that is there already stays.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save_scenario(&self, scenario: &str, folder: &Path) -> Result<()> {
+        let path = folder.join(self.name).join("scenario.toml");
+        if path.exists() {
+            return Ok(());
+        }
+        fs::write(&path, scenario).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// The circumstances of a table of which `points` were measured again: those of the first time, and
+/// a line for each time since.
+fn chained(known: &Table, now: &Notes, points: &str) -> Notes {
+    let told = |key: &str| now.iter().find(|(known, _)| known == key).map_or("", |(_, text)| text);
+    let [date, commit, load, took] = ["date", "commit", "load average", "took"].map(told);
+    let line = format!("{points}: {date}, commit {commit}, load average {load}, took {took}");
+    let before = known.notes.iter().filter(|(key, _)| key != NOT_MEASURED).cloned();
+    before.chain([(AGAIN.to_owned(), line)]).collect()
 }
 
 /// The rows of a table that need not be measured again: those that are planned and that others did
 /// not disturb.
-fn kept(known: &Table, planned: &[Row], notes: &[(String, String)]) -> Result<Vec<Row>> {
+fn kept(known: &Table, planned: &[Row], notes: &Notes) -> Result<Vec<Row>> {
     for key in ["machine", "size"] {
         let now = notes.iter().find(|(known, _)| known == key).map_or("", |(_, text)| text);
         let then = known.note(key);
@@ -225,5 +260,22 @@ mod tests {
         let rows = kept(&known, &planned, &notes("this one")).expect("the same machine");
         assert_eq!(rows.iter().map(|row| row.x).collect::<Vec<_>>(), [1.0]);
         assert!(kept(&known, &planned, &notes("another")).is_err());
+    }
+
+    #[test]
+    fn every_time_that_something_was_measured_again_stays_known() {
+        let notes = |date: &str| -> Notes {
+            let pairs = [("date", date), ("commit", "c"), ("load average", "0.1"), ("took", "9 s")];
+            pairs.map(|(key, text)| (key.to_owned(), text.to_owned())).into()
+        };
+        let first = Table { notes: notes("monday"), rows: Vec::new() };
+        let mut second = Table { notes: chained(&first, &notes("tuesday"), "2 of 9"), ..first };
+        second.notes.push((NOT_MEASURED.to_owned(), "one".to_owned()));
+        let third = Table { notes: chained(&second, &notes("friday"), "1 of 9"), ..second };
+        assert_eq!((third.note("date"), third.note(NOT_MEASURED)), ("monday", ""));
+        let again = third.notes.iter().filter(|(key, _)| key == AGAIN).map(|(_, text)| text);
+        let again: Vec<&str> = again.map(String::as_str).collect();
+        assert!(again[0].starts_with("2 of 9: tuesday, commit c"), "{again:?}");
+        assert!(again[1].starts_with("1 of 9: friday, commit c"), "{again:?}");
     }
 }

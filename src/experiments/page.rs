@@ -87,10 +87,20 @@ fn line(claim: &LiveClaim, tables: &Tables) -> String {
 
 fn section(experiment: &Experiment, table: &Table, folder: &str) -> String {
     let mut text = format!(
-        "The paper: {}\n\nHere: {}\n\n```text\n",
+        "The paper: {}\n\nHere: {}\n\n",
         collapsed(experiment.paper),
         collapsed(experiment.here)
     );
+    if !experiment.left_out.is_empty() {
+        let _ = write!(
+            text,
+            "Not measured, for all experiments have half an hour together: {}. A scenario that \
+             has it is measured by `baton experiment {} --scenario FILE --out FOLDER`.\n\n",
+            collapsed(experiment.left_out),
+            experiment.name
+        );
+    }
+    text.push_str("```text\n");
     for (key, value) in &table.notes {
         let _ = writeln!(text, "{key}: {value}");
     }

@@ -34,6 +34,7 @@ pub const EXPERIMENT: Experiment = Experiment {
            request: whole with HTTP/1.0, divided by the mean requests of a connection with 1.1. Of \
            kept connections 30 % of the later requests stray from their page, as in the \
            simulator.",
+    left_out: "other numbers of servers than six",
     scenario: include_str!("../../experiments/phttp/scenario.toml"),
     plan,
     pictures: &[
@@ -68,21 +69,36 @@ struct Extent {
     repeats: u32,
 }
 
-/// Who is compared: curve, front, and whether connections are kept.
-fn contenders(reports_ms: u64) -> Vec<(&'static str, Front, bool)> {
+/// The one whose later requests are all for objects of their page, measured once.
+pub(super) const UNSTRAYED: &str = "LARD HTTP/1.1 first decides (no strays)";
+
+/// What is asked of a contender.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// A connection for each request.
+    Closing,
+    /// Connections are kept, and some of their requests stray.
+    Kept,
+    /// Connections are kept, and no request strays.
+    Straight,
+}
+
+/// Who is compared: curve, front, and what is asked.
+fn contenders(reports_ms: u64) -> Vec<(&'static str, Front, Asked)> {
     let lard = || "name = \"lard\"".to_owned();
     let reports = Some(Duration::from_millis(reports_ms));
     let extended =
         Front::Baton { policy: "name = \"lard-ext\"".to_owned(), delivery: "relay", reports };
     let mut all = vec![
-        ("WRR HTTP/1.0", Front::relay("name = \"wrr\""), false),
-        ("WRR HTTP/1.1", Front::relay("name = \"wrr\""), true),
-        ("LARD HTTP/1.0", Front::relay(lard()), false),
-        ("ext-LARD HTTP/1.1", extended, true),
+        ("WRR HTTP/1.0", Front::relay("name = \"wrr\""), Asked::Closing),
+        ("WRR HTTP/1.1", Front::relay("name = \"wrr\""), Asked::Kept),
+        ("LARD HTTP/1.0", Front::relay(lard()), Asked::Closing),
+        ("ext-LARD HTTP/1.1", extended, Asked::Kept),
     ];
     if rustix::process::geteuid().is_root() && cfg!(feature = "oneway") {
         let first = Front::Baton { policy: lard(), delivery: "splice", reports: None };
-        all.push(("LARD HTTP/1.1 first decides", first, true));
+        all.push(("LARD HTTP/1.1 first decides", first.clone(), Asked::Kept));
+        all.push((UNSTRAYED, first, Asked::Straight));
     } else {
         say(format_args!(
             "skipped: LARD without a mechanism, because delivery \"splice\" needs root and a baton \
@@ -104,16 +120,20 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     let requests = scenario.warm_requests + scenario.measured_requests;
     let mut jobs = Vec::new();
     for repeat in 1..=extent.repeats {
-        let (closing, kept) = rice(&facts, &scenario, u64::from(repeat))?;
-        let sizes = catalogue(&kept);
+        let twin = rice(&facts, &scenario, u64::from(repeat))?;
+        let sizes = catalogue(&twin.kept);
         for (nodes, time_scale) in extent.nodes.iter().zip(&extent.scale) {
-            for (curve, front, keeps) in &contenders {
-                let (plan, share) =
-                    if *keeps { (&kept, scenario.per_connection) } else { (&closing, 1.0) };
+            for (curve, front, asked) in &contenders {
+                let (plan, share) = match asked {
+                    Asked::Closing => (&twin.closing, 1.0),
+                    Asked::Kept => (&twin.kept, scenario.per_connection),
+                    Asked::Straight if repeat > 1 => continue,
+                    Asked::Straight => (&twin.straight, scenario.per_connection),
+                };
                 let closed = Closed {
                     plan: Arc::clone(plan),
                     sessions: scenario.sessions_per_server * nodes,
-                    pipelining: *keeps,
+                    pipelining: *asked != Asked::Closing,
                     window: Window::Requests {
                         warm: scenario.warm_requests,
                         measured: scenario.measured_requests,
@@ -139,11 +159,21 @@ fn plan(scenario: &str, size: Size) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// The twin with a connection for each request, and with kept ones, on which some requests stray.
-fn rice(facts: &Facts, scenario: &Scenario, seed: u64) -> Result<(Arc<Plan>, Arc<Plan>)> {
+/// The twin as it is asked.
+struct Asks {
+    closing: Arc<Plan>,
+    kept: Arc<Plan>,
+    straight: Arc<Plan>,
+}
+
+fn rice(facts: &Facts, scenario: &Scenario, seed: u64) -> Result<Asks> {
     let Scenario { requests, per_connection, strays, .. } = *scenario;
     let structure = Structure::Pages;
     let twin = Twin { requests, per_connection, seed, structure, ..Twin::new(*facts) };
     let trace = twin.trace().context("the twin cannot be made of so few requests")?;
-    Ok((closing(trace.clone()), kept(strayed(trace, strays, seed))))
+    Ok(Asks {
+        closing: closing(trace.clone()),
+        straight: kept(trace.clone()),
+        kept: kept(strayed(trace, strays, seed)),
+    })
 }

@@ -128,17 +128,29 @@ impl Reader {
     pub(super) fn pair(&self, (case, x): (&str, f64), (over, under): (&str, &str)) -> Option<Pair> {
         let (all, others) =
             (self.at(case, over, x, "requests_s")?, self.at(case, under, x, "requests_s")?);
-        let others_rows = self.rows(case, under, x);
-        let ratio = |row: &&Row| {
-            let other = others_rows.iter().find(|other| other.repeat == row.repeat)?;
-            Some(row.get("requests_s") / other.get("requests_s"))
-        };
-        let mut ratios: Vec<f64> = self.rows(case, over, x).iter().filter_map(ratio).collect();
-        ratios.sort_by(f64::total_cmp);
+        let ratios = self.ratios((case, x), (over, under));
         let pairs = ratios.len() >= PAIRS_MIN && ratios.iter().all(|ratio| *ratio >= PAIRS_APART);
         // Where nothing was left of the same repeat of both, only the middles can be compared.
         let ratio = middle(&ratios).unwrap_or(all.median / others.median);
         Some(Pair { ratio, apart: self.above(&all, &others) || pairs })
+    }
+
+    /// `over` beside `under`, of the repeats that were asked the same, for the reader alone: no
+    /// claim is judged by it, so that once is enough.
+    pub(super) fn beside(&self, at: (&str, f64), (over, under): (&str, &str)) -> Option<f64> {
+        middle(&self.ratios(at, (over, under)))
+    }
+
+    /// Each repeat of `over` over that of `under` that was asked the same, in order of size.
+    fn ratios(&self, (case, x): (&str, f64), (over, under): (&str, &str)) -> Vec<f64> {
+        let others = self.rows(case, under, x);
+        let ratio = |row: &&Row| {
+            let other = others.iter().find(|other| other.repeat == row.repeat)?;
+            Some(row.get("requests_s") / other.get("requests_s"))
+        };
+        let mut ratios: Vec<f64> = self.rows(case, over, x).iter().filter_map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios
     }
 
     /// What was measured once is no ground for a judgement.

@@ -22,6 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     here: "Real: users in open loop, sockets, the switch, which counts and computes the weights. \
            Emulated: four servers of CAP's prototype. The prototype's dynamic workload stands for \
            the commerce site: nothing is enciphered here.",
+    left_out: "more periods than two; the publishing site",
     scenario: include_str!("../../experiments/wrr/scenario.toml"),
     plan,
     pictures: &[
