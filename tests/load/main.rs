@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod logs;
 mod trouble;
 
 use rustix::process::{Pid, Signal, kill_process};

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 /// Answers every request with this, and closes.
-fn server_of(reply: &'static str) -> String {
+pub(super) fn server_of(reply: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -34,13 +34,14 @@ causes! {
     Timeout = "timeout",
     /// What came is no HTTP/1 reply.
     Malformed = "malformed",
-    /// The status is of another class than the trace's.
+    /// The status is not the one expected, or of another class where contents are not compared.
     Status = "status",
     /// The connection ended before the reply did.
     ShortBody = "short-body",
     /// The reply is longer than it announced.
     LongBody = "long-body",
-    /// The body is whole, but not as long as the trace's target.
+    /// The body is whole, but not as long as it should be: of a replay as the trace's target, of
+    /// a [`crate::Scenario`] as the URL says.
     Size = "size",
     /// The body's bytes are not those expected.
     Content = "content",

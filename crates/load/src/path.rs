@@ -27,15 +27,17 @@ pub(crate) fn write(object: &Object, out: &mut impl fmt::Write) -> fmt::Result {
     }
 }
 
-/// The bytes that such a path says its body has, if it does.
+/// The bytes that such a path says its body has, if it does: as emulated servers read it, the path
+/// before the query.
 pub(crate) fn bytes(path: &str) -> Option<u64> {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let asked = query.split('&').find_map(|part| part.strip_prefix("size="));
-    let named = || {
-        let mut parts = path.split('/').skip_while(|part| *part != "bytes");
-        parts.nth(1)
+    let number = |text: &str| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| digits)
     };
-    asked.or_else(named)?.parse().ok()
+    let named = path.split_once("/bytes/").and_then(|(_, rest)| rest.split('/').next());
+    let asked = || query.split('&').find_map(|part| part.strip_prefix("size="));
+    named.and_then(number).or_else(|| asked().and_then(number))
 }
 
 /// Every file of the visits' site: path, bytes, class.
@@ -55,6 +57,10 @@ mod tests {
             ("/cpu/program-17?a=1&size=44", Some(44)),
             ("/bytes/", None),
             ("/bytes/many/x", None),
+            ("/bytes/+5/x", None),
+            ("/bytes/5/x?size=9", Some(5)),
+            ("/bytes/many/x?size=9", Some(9)),
+            ("/x?size=-1", None),
             ("/index.html", None),
         ];
         for (path, wanted) in table {

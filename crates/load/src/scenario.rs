@@ -34,7 +34,8 @@ pub struct Scenario {
     pub threads: usize,
     /// Sessions at a time, at most: beyond, users turn away and are counted as such.
     pub sessions_max: usize,
-    /// What bodies must hold, if that is to be checked; then their lengths are checked too.
+    /// What bodies must hold, if that is to be checked; then the status is checked, and the length
+    /// where the URL says it.
     pub content: Option<Content>,
 }
 

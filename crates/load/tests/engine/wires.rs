@@ -78,7 +78,7 @@ fn each_kind_of_bad_reply_is_its_own_cause() {
         (Cause::Reset, || Answer::Close(b"HTTP/1.1 200 OK\r\nCont".to_vec())),
         (Cause::Timeout, || Answer::Silence),
     ];
-    let rows = [(0, 0, "/0"), (1, 0, "/1"), (1, 0, "/2"), (1, 0, "/3")];
+    let rows = [(0, 0, "/0"), (1, 0, "/1?size=5"), (1, 0, "/2"), (1, 0, "/3")];
     let plan = plan(&rows);
     for (cause, bad) in cases {
         for manner in [Manner::Parallel(2), Manner::Pipelined, Manner::Closing(3)] {
@@ -88,7 +88,7 @@ fn each_kind_of_bad_reply_is_its_own_cause() {
                 continue;
             }
             let server = Server::start(move |seen| match &seen.head[..7] {
-                "GET /1 " => bad(),
+                "GET /1?" => bad(),
                 _ => Answer::Send(whole("hello")),
             });
             let (site, users) = sessions(&plan);
@@ -104,7 +104,7 @@ fn each_kind_of_bad_reply_is_its_own_cause() {
             });
             assert_eq!(only(&outcome, cause), 1, "{cause} {manner:?}");
             assert_eq!((outcome.answered(), outcome.pages_failed), (3, 1), "{cause} {manner:?}");
-            assert_eq!(outcome.examples[0].target, "a.test/1");
+            assert_eq!(outcome.examples[0].target, "a.test/1?size=5");
             let then = outcome.slices.iter().map(|slice| slice.failed[cause.index()]);
             assert_eq!(then.sum::<u64>(), 1, "{cause} {manner:?}");
         }
