@@ -53,6 +53,7 @@ pub fn json(study: &Study) -> String {
             "target": one.target,
         })),
         "pages_cut_off": whole.pages.cut_off,
+        "sessions_failed": whole.sessions_failed,
         "sessions_cut_off": whole.sessions.cut_off,
         "connections": whole.connections,
         "body_bytes": whole.body_bytes,

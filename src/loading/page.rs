@@ -3,7 +3,7 @@
 use super::picture::{course, latency, shown};
 use super::plan::Asked;
 use super::script;
-use super::story::{MEANING, asked, caveats, failures, headline, how, when};
+use super::story::{MEANING, asked, caveats, failed_pages, failures, headline, how, when};
 use super::study::{Row, SHARE_NAMES, Study, class_name};
 use crate::whatif::page::STYLE;
 use crate::whatif::words::{count, figure, ms, percent};
@@ -90,6 +90,7 @@ fn rates(study: &Study) -> Markup {
             (count(whole.arrived)) " sessions arrived. "
             (count(whole.cut_off)) " requests, " (count(whole.pages.cut_off)) " pages and "
             (count(whole.sessions.cut_off)) " sessions cut off at the end. "
+            @if let Some(failed) = failed_pages(study) { (failed) ". " }
             @if let Some(ratio) = study.hit_ratio() {
                 "Caches had " (percent(ratio.mean)) " of what was asked (Cache-Status). "
             }

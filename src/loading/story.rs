@@ -28,8 +28,8 @@ pub const MEANING: [&str; 4] = [
      counts from then to the last byte. Latency from the sending on, which most programs of this \
      kind show, leaves out what a user waited before: for a connection, or for the client itself.",
     "Bodies are read to their end and counted without heads. A page is complete with its last \
-     object; if one of them failed, the page counts as failed and not among the latencies, but for \
-     time-outs, which count with the time until then. What was due and not settled when the time \
+     object; if one of them failed, the page and its session count as failed and not among the \
+     latencies, but for time-outs, which count with the time until then. What was due and not settled when the time \
      was over is cut off: it counts among the latencies from due on with what it had waited.",
     "Not emulated: caches of browsers, the time to read HTML before what is in it is asked for, \
      TLS (what is secure goes in the clear, to the servers for secure pages), users who give up, \
@@ -192,7 +192,7 @@ pub fn caveats(study: &Study) -> Vec<String> {
         lines.push(format!(
             "{} sessions ended and {} were not over at the end: the run is too short for how \
              long sessions last, which is therefore not shown.",
-            count(whole.sessions.done),
+            count(whole.sessions.done + whole.sessions_failed),
             count(whole.sessions.cut_off)
         ));
     }
@@ -266,6 +266,16 @@ fn hanging(whole: &Outcome) -> Option<String> {
 /// A percentile from when it was due, in milliseconds.
 fn at(timing: &Timing, share: f64) -> f64 {
     timing.due_us.value_at_quantile(share) as f64 / 1e3
+}
+
+/// How many pages failed, and how many sessions with them, if any did. Of a single object sessions
+/// are nothing that was asked for.
+pub fn failed_pages(study: &Study) -> Option<String> {
+    let (pages, sessions) = (study.whole.pages_failed, study.whole.sessions_failed);
+    let is_object = matches!(study.job.asked, Asked::Object);
+    let mut kinds = vec![number(pages, "page")];
+    kinds.extend((sessions > 0 && !is_object).then(|| number(sessions, "session")));
+    (pages > 0).then(|| format!("{} failed", kinds.join(" and ")))
 }
 
 /// Failures by cause, the most frequent first.

@@ -1,6 +1,6 @@
 //! The report on a terminal.
 
-use super::story::{asked, caveats, failures, headline, how, when};
+use super::story::{asked, caveats, failed_pages, failures, headline, how, when};
 use super::study::{Row, SHARE_NAMES, Study};
 use crate::whatif::words::{count, figure, ms, percent, wrapped};
 use load::Outcome;
@@ -59,8 +59,8 @@ fn rates(study: &Study) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "caches had {ratio} of what was asked, by Cache-Status");
     }
-    if whole.pages_failed > 0 {
-        let _ = writeln!(out, "{} pages failed", count(whole.pages_failed));
+    if let Some(failed) = failed_pages(study) {
+        let _ = writeln!(out, "{failed}");
     }
     let [pages, sessions] = [&whole.pages, &whole.sessions].map(|timing| count(timing.cut_off));
     let requests = count(whole.cut_off);

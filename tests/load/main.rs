@@ -152,7 +152,7 @@ fn the_keys_of_the_object_stay() {
                   connections_s cut_off each examples failed failed_by_cause headline hit_ratio \
                   how latency oldest_unanswered pages pages_cut_off pages_failed pages_s requests \
                   requests_s resent runs scenario \
-                  seed sessions sessions_cut_off stopped took_s url version when";
+                  seed sessions sessions_cut_off sessions_failed stopped took_s url version when";
     assert_eq!(keys.join(" "), wanted);
     assert_eq!(found["version"], 1);
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

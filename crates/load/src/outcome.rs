@@ -85,8 +85,8 @@ pub struct Unanswered {
 pub struct Outcome {
     /// How long was measured.
     pub took: Duration,
-    /// Sessions that ended of themselves; due when they arrive, over with their last page, thinking
-    /// included.
+    /// Sessions that ended of themselves and got all that they asked for; due when they arrive, over
+    /// with their last page, thinking included.
     pub sessions: Timing,
     /// Pages: due when the user has thought, complete with the last object.
     pub pages: Timing,
@@ -99,6 +99,9 @@ pub struct Outcome {
     pub arrived: u64,
     /// Pages of which at least one object failed; not among `pages`.
     pub pages_failed: u64,
+    /// Sessions that ended of themselves, and of which at least one page failed; not among
+    /// `sessions`.
+    pub sessions_failed: u64,
     /// Failed requests, by [`Cause::index`].
     pub failed: [u64; Cause::ALL.len()],
     /// The first failures, at most [`EXAMPLES_MAX`].
@@ -211,6 +214,7 @@ impl Default for Outcome {
             classes: Vec::new(),
             arrived: 0,
             pages_failed: 0,
+            sessions_failed: 0,
             failed: [0; Cause::ALL.len()],
             examples: Vec::new(),
             connections: 0,
@@ -257,6 +261,7 @@ impl Outcome {
         }
         self.arrived += other.arrived;
         self.pages_failed += other.pages_failed;
+        self.sessions_failed += other.sessions_failed;
         for (sum, count) in self.failed.iter_mut().zip(other.failed) {
             *sum += count;
         }

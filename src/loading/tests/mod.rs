@@ -115,6 +115,24 @@ fn sessions_have_a_row_only_where_the_run_is_long_enough_for_them() {
 }
 
 #[test]
+fn sessions_that_failed_are_told_beside_the_pages_and_have_ended() {
+    let mut one = outcome(1000, 7);
+    one.sessions = timing(500, 9000);
+    (one.pages_failed, one.sessions_failed) = (7, 6);
+    cut_off(&mut one.sessions, 4, 10);
+    let found = study(pages(), vec![one.clone(), one.clone()]);
+    let said = report(&found);
+    assert!(said.contains(" 14 pages and 12 sessions failed "), "{said}");
+    assert!(said.contains("1,012 sessions ended and 8 were not over"), "{said}");
+    assert!(page(&found).contains("14 pages and 12 sessions failed. "));
+    let object: serde_json::Value = serde_json::from_str(&json(&found)).unwrap();
+    assert_eq!((&object["pages_failed"], &object["sessions_failed"]), (&14.into(), &12.into()));
+    // An object is its own page, and a session of such pages is nothing that anybody asked for.
+    let said = report(&study(Asked::Object, vec![one]));
+    assert!(!said.contains("sessions failed") && said.contains(" 7 pages failed "), "{said}");
+}
+
+#[test]
 fn sessions_that_are_cut_off_count_for_how_long_sessions_last() {
     let mut one = outcome(1000, 0);
     one.sessions = timing(500, 10);

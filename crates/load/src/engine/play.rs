@@ -177,6 +177,7 @@ impl Worker<'_> {
         let Some(user) = self.users.get_mut(key) else { return };
         let class = self.source.class(user.ask(0));
         let span = Span { due_ns: user.page_due_ns, sent_ns: user.page_sent_ns, end_ns: now_ns };
+        user.note_page();
         self.tally.page(class, user.failed, span);
         let mut asks = std::mem::take(&mut user.asks);
         asks.clear();
@@ -204,7 +205,7 @@ impl Worker<'_> {
     fn leave(&mut self, key: Key, refused_ns: u64) {
         let Some(user) = self.users.remove(key) else { return };
         let span = Span { due_ns: user.due_ns, sent_ns: user.sent_ns, end_ns: self.now_ns };
-        self.tally.session(span);
+        self.tally.session(user.session_failed, span);
         for conn in user.conns() {
             self.close(*conn);
         }

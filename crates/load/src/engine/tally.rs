@@ -269,9 +269,18 @@ impl Tally {
         outcome.cut_off += waits.0.len();
     }
 
-    pub(crate) fn session(&mut self, span: Span) {
-        if self.measured(span.end_ns) {
-            self.outcome.sessions.record(span.due_ns, span.sent_ns, span.end_ns);
+    /// A session is over; of one of which a page failed: by which cause. It counts as pages do.
+    pub(crate) fn session(&mut self, failed: Option<Cause>, span: Span) {
+        if !self.measured(span.end_ns) {
+            return;
         }
+        let Span { due_ns, sent_ns, end_ns } = span;
+        let sessions = &mut self.outcome.sessions;
+        match failed {
+            None => sessions.record(due_ns, sent_ns, end_ns),
+            Some(Cause::Timeout) => sessions.at_least(due_ns, end_ns),
+            Some(_) => {}
+        }
+        self.outcome.sessions_failed += u64::from(failed.is_some());
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct User {
     /// Why one failed, a time-out before all else, and whether one wanted a connection.
     pub(crate) failed: Option<Cause>,
     pub(crate) refused: bool,
+    /// Why one failed of the pages that are over, a time-out before all else.
+    pub(crate) session_failed: Option<Cause>,
     conns: [Key; CONNECTIONS_MAX],
     count: u8,
 }
@@ -57,6 +59,7 @@ impl User {
             left: 0,
             failed: None,
             refused: false,
+            session_failed: None,
             conns: [Key::NONE; CONNECTIONS_MAX],
             count: 0,
         }
@@ -95,10 +98,13 @@ impl User {
     }
 
     pub(crate) fn note_failure(&mut self, cause: Cause) {
-        if self.failed != Some(Cause::Timeout) {
-            self.failed = Some(cause);
-        }
+        worse(&mut self.failed, Some(cause));
         self.refused |= matches!(cause, Cause::Connect | Cause::Client);
+    }
+
+    /// The page is over: what failed of it is what failed of its session.
+    pub(crate) fn note_page(&mut self) {
+        worse(&mut self.session_failed, self.failed);
     }
 
     /// A request is answered or has failed. What a page names can be sent when it is there, and
@@ -144,6 +150,13 @@ impl User {
                 self.next - 1
             })
         })
+    }
+}
+
+/// Adds another cause: a time-out stays.
+fn worse(known: &mut Option<Cause>, cause: Option<Cause>) {
+    if *known != Some(Cause::Timeout) {
+        *known = cause.or(*known);
     }
 }
 

@@ -111,7 +111,8 @@ fn users_whom_the_client_is_too_slow_to_begin_with_are_counted_and_have_waited()
         assert!(outcome.arrived.abs_diff(900_000) < 10, "{}", outcome.arrived);
         assert_eq!(outcome.arrived, outcome.failures() + outcome.cut_off);
         assert_eq!(outcome.arrived, outcome.pages_failed + outcome.pages.cut_off);
-        assert_eq!(outcome.arrived, outcome.sessions.done + outcome.sessions.cut_off);
+        assert_eq!(outcome.arrived, outcome.sessions_failed + outcome.sessions.cut_off);
+        assert_eq!(outcome.sessions.done, 0, "nobody got anything");
         let sum = |of: fn(&load::Slice) -> u64| outcome.slices.iter().map(of).sum::<u64>();
         assert_eq!(sum(|slice| slice.sessions), outcome.arrived);
         assert_eq!(sum(|slice| slice.cut_off), outcome.cut_off);
@@ -213,11 +214,51 @@ fn pages_that_time_out_are_among_the_times_and_refused_sessions_were_never_sent(
     let timeout = Duration::from_millis(60);
     let outcome = play_until(&Scenario { timeout, ..base }, |outcome| outcome.failures() >= 2);
     assert!(outcome.pages.due_us.len() >= 2 && outcome.pages.done == 0);
+    assert!(outcome.sessions_failed >= 2 && outcome.sessions.done == 0);
+    let waited = outcome.sessions.due_us.count_between(60_000, u64::MAX);
+    assert!(waited >= outcome.sessions_failed, "with what they waited");
     assert!(outcome.requests.due_us.count_between(60_000, u64::MAX) >= 2);
     let address = testbed::Port::kept().unwrap().for_ever();
     let base = scenario(address, one(1), Users::Closed(1));
     let outcome = play_until(&base, |outcome| outcome.failures() >= 2);
-    assert!(outcome.sessions.sent_us.is_empty(), "nothing was sent");
+    assert!(outcome.sessions_failed >= 2);
+    for timing in [&outcome.sessions, &outcome.pages] {
+        assert!(timing.sent_us.is_empty(), "nothing was sent");
+        assert_eq!((timing.done, timing.due_us.len()), (0, timing.cut_off), "nor took a time");
+    }
+}
+
+#[test]
+fn a_session_of_which_a_page_failed_has_failed_whatever_came_of_its_other_pages() {
+    let server = Server::start(|seen| match &seen.head[..7] {
+        "GET /1 " => Answer::Close(b"SSH-2.0-x\r\n\r\n".to_vec()),
+        "GET /2 " => Answer::Silence,
+        _ => Answer::Send(whole("hello")),
+    });
+    let timeout = Duration::from_millis(60);
+    // Pages that fail in the beginning, in the middle and at the end; the times of those alone
+    // count of which one timed out, be it before another failure or after.
+    let cases: [(&[&str], u64, u64); 6] = [
+        (&["/0", "/3"], 0, 1),
+        (&["/1", "/0"], 1, 0),
+        (&["/0", "/1", "/3"], 1, 0),
+        (&["/0", "/2"], 1, 1),
+        (&["/1", "/2", "/0"], 1, 1),
+        (&["/2", "/1", "/0"], 1, 1),
+    ];
+    for (urls, failed, found) in cases {
+        // So far apart that none is of another's batch.
+        let rows: Vec<_> = urls.iter().zip(0..).map(|(url, at)| (at * 6000, 0, *url)).collect();
+        let (site, users) = sessions(&plan(&rows));
+        let outcome = play(&Scenario { timeout, ..scenario(server.address, site, users) });
+        let sessions = &outcome.sessions;
+        assert_eq!((outcome.sessions_failed, sessions.done), (failed, 1 - failed), "{urls:?}");
+        assert_eq!((sessions.due_us.len(), sessions.sent_us.len()), (found, 1 - failed));
+        assert!(failed == 0 || found == 0 || sessions.due_us.min() >= 60_000, "{urls:?}");
+        let mut twice = outcome.clone();
+        twice.merge(&outcome);
+        assert_eq!(twice.sessions_failed, 2 * failed);
+    }
 }
 
 #[test]
