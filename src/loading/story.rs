@@ -2,7 +2,7 @@
 
 use super::picture::figure_short;
 use super::plan::{Asked, Job};
-use super::study::{Study, enough};
+use super::study::{Row, SHARES, Study, enough};
 use crate::config::span_text;
 use crate::whatif::words::{count, figure, ms, percent};
 use load::{Arrivals, Cause, Manner, Outcome, Timing, Users};
@@ -128,12 +128,7 @@ pub fn headline(study: &Study) -> String {
         }
     };
     text += &format!(", {} Mb/s. ", rate(Outcome::body_mbit_s));
-    let (name, timing) = match study.job.asked {
-        Asked::Object => ("requests", &whole.requests),
-        _ if whole.pages.due_us.is_empty() => ("requests", &whole.requests),
-        _ => ("pages", &whole.pages),
-    };
-    text += &times(name, timing);
+    text += &times(&study.rows());
     text += &match whole.failures() {
         0 => "No request failed.".to_owned(),
         failed => {
@@ -152,15 +147,20 @@ fn number(all: u64, of: &str) -> String {
     format!("{} {of}{}", count(all), if all == 1 { "" } else { "s" })
 }
 
-/// How long things took, as far as there are enough of them to say so.
-fn times(name: &str, timing: &Timing) -> String {
-    let found = timing.due_us.len();
-    let shares = [(0.5, "half"), (0.9, "9 in 10"), (0.99, "99 in 100")];
-    let known = shares.iter().filter(|(share, _)| enough(found, *share));
-    let mut parts: Vec<String> =
-        known.map(|(share, word)| format!("{word} within {}", ms(at(timing, *share)))).collect();
-    parts.push(format!("the longest {}", ms(at(timing, 1.0))));
-    format!("Of {} {name}: {}. ", count(found), parts.join(", "))
+/// How long pages took, or else requests: what the table says of it.
+fn times(rows: &[Row]) -> String {
+    let row = |of: &str| rows.iter().find(|row| row.of == of && row.class.is_none());
+    let Some(row) = row("pages").or_else(|| row("requests")) else { return String::new() };
+    // In the order of the table's columns.
+    let words = ["half", "9 in 10", "99 in 100"];
+    let told = words.iter().zip(&row.due_ms).filter_map(|(word, known)| {
+        known.as_ref().map(|estimate| format!("{word} within {}", ms(estimate.mean)))
+    });
+    let mut parts: Vec<String> = told.collect();
+    parts.extend(
+        row.due_ms[SHARES.len() - 1].map(|known| format!("the longest {}", ms(known.mean))),
+    );
+    format!("Of {} {}: {}. ", count(row.found), row.of, parts.join(", "))
 }
 
 /// What a reader of the figures has to know.
@@ -261,11 +261,6 @@ fn hanging(whole: &Outcome) -> Option<String> {
             ms(longest.waited_us as f64 / 1e3)
         )
     })
-}
-
-/// A percentile from when it was due, in milliseconds.
-fn at(timing: &Timing, share: f64) -> f64 {
-    timing.due_us.value_at_quantile(share) as f64 / 1e3
 }
 
 /// How many pages failed, and how many sessions with them, if any did. Of a single object sessions

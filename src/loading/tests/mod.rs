@@ -271,6 +271,18 @@ fn every_run_tells_a_percentile_or_there_is_none() {
     let told = requests.due_ms.map(|found| found.is_some());
     assert_eq!(told, [true, true, false, false, true], "of 999 nobody knows the 99th");
     assert_eq!((requests.count, requests.found), (1999, 1999));
+    let said = report(&found).replace('\u{a0}', " ");
+    assert!(said.contains("9 in 10 within 5.00 ms, the longest"), "nor does the sentence: {said}");
+}
+
+#[test]
+fn the_sentence_says_what_the_table_says() {
+    let mut runs = [outcome(1000, 0), outcome(3000, 0)];
+    runs[1].pages = timing(3000, 70);
+    let said = report(&study(pages(), runs.to_vec())).replace('\u{a0}', " ");
+    let wanted = "half within 37.5 ms, 9 in 10 within 37.5 ms, 99 in 100 within 37.5 ms, the \
+                  longest 70.0 ms.";
+    assert!(said.contains(&format!("Of 4,000 pages: {wanted}")), "{said}");
 }
 
 #[test]
