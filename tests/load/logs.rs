@@ -1,7 +1,7 @@
-//! Logs that are asked again: what of them is compared.
+//! Logs that are asked again: what of them is compared, and over what they are asked.
 
 use crate::trouble::server_of;
-use crate::{Server, ends, object, write};
+use crate::{Server, ends, load, object, write};
 use std::path::Path;
 
 /// A log of `(status, bytes, URL)`, each by a client of its own.
@@ -55,5 +55,28 @@ fn a_page_that_says_what_is_not_there_is_compared_by_its_status_alone() {
         let (wrote, _) = ends(&[&url, "--replay", &log, "-q", "--verify"], code);
         let wrote = wrote.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(wrote.contains(part), "{status}: {wrote}");
+    }
+}
+
+#[test]
+fn a_log_and_an_object_have_one_connection_for_each_user_and_the_help_says_so() {
+    let help = String::from_utf8(load(&["--help"]).stdout).unwrap();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let usual = "[default: the scenario's, or 6; 1 for a log or a single object]";
+    assert!(help.contains(usual), "{help}");
+    let folder = tempfile::tempdir().unwrap();
+    let log = log(folder.path(), &[(200, "9", "/t/7")]);
+    // Nobody listens there: it is told all the same how it was asked.
+    let url = "http://127.0.0.1:1";
+    let short = ["--duration", "100ms", "--warm-up", "0s", "--json"];
+    let cases: [(&[&str], &str); 4] = [
+        (&[url, "--replay", &log], "Each user has one persistent connection"),
+        (&["http://127.0.0.1:1/t/7"], "Each user has one persistent connection"),
+        (&[url, "--replay", &log, "--connections", "6"], "Each user has up to 6 persistent"),
+        (&[url, "--rate", "100"], "Each user has up to 6 persistent connections"),
+    ];
+    for (args, how) in cases {
+        let (wrote, _) = ends(&[args, &short[..]].concat(), 3);
+        assert!(wrote.contains(&format!("\"how\":\"{how}")), "{args:?}: {wrote}");
     }
 }
