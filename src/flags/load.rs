@@ -101,8 +101,8 @@ pub struct LoadWork {
 #[command(next_help_heading = "How it is asked")]
 pub struct LoadWay {
     /// Connections of a user: 1 to 6 side by side, as browsers have; pipelined, one for all that is
-    /// in a page at once; http10, a new one for each request [default: the scenario's, or 6; 1 for a
-    /// log or a single object]
+    /// in a page at once; http10, a new one for each request [default: the scenario's, or 6; 1 for
+    /// a log or a single object]
     #[arg(long, value_name = "1..6|pipelined|http10")]
     pub connections: Option<String>,
     /// Threads that ask

@@ -5,7 +5,7 @@ use super::story::{asked, caveats, failures, headline, how, when};
 use super::study::{Row, SHARE_NAMES, Study, class_name, enough};
 use crate::whatif::words::thousandths;
 use load::{Cause, ClassOutcome, Outcome, Slice};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sim::stats::Estimate;
 
 /// The version of the object's form: it changes when a key changes its meaning or goes.
@@ -14,10 +14,6 @@ pub const VERSION: u32 = 1;
 /// One JSON object on one line.
 pub fn json(study: &Study) -> String {
     let (job, whole) = (&study.job, &study.whole);
-    let failed: Map<String, Value> = failures(whole)
-        .into_iter()
-        .map(|(cause, count)| (cause.name().to_owned(), count.into()))
-        .collect();
     let examples = whole.examples.iter().map(|example| {
         json!({
             "cause": example.cause.name(),
@@ -34,7 +30,7 @@ pub fn json(study: &Study) -> String {
         "how": how(job),
         "scenario": match &job.asked {
             Asked::Pages(script) => Value::from(script.name.as_str()),
-            Asked::Log(..) | Asked::Object => Value::Null,
+            Asked::Log(_) | Asked::Object => Value::Null,
         },
         "seed": job.seed,
         "runs": study.outcomes.len(),
@@ -64,8 +60,8 @@ pub fn json(study: &Study) -> String {
         "body_mbit_s": estimate(&study.estimate(Outcome::body_mbit_s)),
         "hit_ratio": study.hit_ratio().as_ref().map(estimate),
         "latency": study.rows().iter().map(row).collect::<Vec<_>>(),
-        "classes": whole.classes.iter().map(class).collect::<Vec<_>>(),
-        "failed_by_cause": failed,
+        "classes": whole.classes.iter().map(|of| class(study, of)).collect::<Vec<_>>(),
+        "failed_by_cause": by_cause(&whole.failed),
         "examples": examples.collect::<Vec<_>>(),
         "client": client(study),
         "each": study.outcomes.iter().map(run).collect::<Vec<_>>(),
@@ -108,12 +104,22 @@ fn row(row: &Row) -> Value {
     })
 }
 
-fn class(class: &ClassOutcome) -> Value {
+/// Failures by cause.
+fn by_cause(failed: &[u64; Cause::ALL.len()]) -> Value {
+    let causes = failures(failed).into_iter();
+    Value::Object(causes.map(|(cause, count)| (cause.name().to_owned(), count.into())).collect())
+}
+
+fn class(study: &Study, class: &ClassOutcome) -> Value {
+    // A run in which nobody asked for this class has none a second.
+    let requests_s = study.estimate(|outcome| outcome.class_requests_s(class.class));
     json!({
         "class": class_name(class.class),
         "requests": class.requests.done,
+        "requests_s": estimate(&requests_s),
         "pages": class.pages.done,
-        "failed": class.failed,
+        "failed": class.failures(),
+        "failed_by_cause": by_cause(&class.failed),
         "hits": class.hits,
         "misses": class.misses,
     })
@@ -133,9 +139,6 @@ fn run(outcome: &Outcome) -> Value {
 fn slice(slice: &Slice) -> Value {
     let [p50_us, p90_us, p99_us] = slice.pages_us;
     let ms = |(us, share)| enough(slice.pages, share).then_some(us as f64 / 1e3);
-    let causes = Cause::ALL.iter().zip(slice.failed).filter(|(_, count)| *count > 0);
-    let failed: Map<String, Value> =
-        causes.map(|(cause, count)| (cause.name().to_owned(), count.into())).collect();
     json!({
         "at_s": thousandths(slice.at_s),
         "sessions": slice.sessions,
@@ -144,7 +147,7 @@ fn slice(slice: &Slice) -> Value {
         "connections": slice.connections,
         "body_bytes": slice.body_bytes,
         "failed": slice.failed.iter().sum::<u64>(),
-        "failed_by_cause": failed,
+        "failed_by_cause": by_cause(&slice.failed),
         "under_way": slice.under_way,
         "cut_off": slice.cut_off,
         "length_s": thousandths(slice.length_s),

@@ -1,6 +1,6 @@
 //! What is seen while it runs: on a terminal a few lines that change, else a line now and then.
 
-use super::plan::{Asked, Job};
+use super::plan::{Asked, Job, Logged};
 use crate::config::span_text;
 use crate::exit::{colour, say};
 use crate::whatif::words::{count, figure, ms};
@@ -73,7 +73,7 @@ impl<'a> Display<'a> {
     /// How much of a run is done, 0 to 1.
     fn done(&self, since: Duration, outcome: &Outcome) -> f64 {
         match &self.job.asked {
-            Asked::Log(_, plan, _) if self.job.is_endless() => {
+            Asked::Log(Logged { plan, .. }) if self.job.is_endless() => {
                 let requests = plan.trace.requests.len().max(1);
                 (outcome.answered() + outcome.failures()) as f64 / requests as f64
             }

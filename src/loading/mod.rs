@@ -26,7 +26,7 @@ pub use json::{VERSION, json};
 pub use live::Display;
 pub use page::page;
 pub use picture::alone as svg;
-pub use plan::{Asked, Job, named};
+pub use plan::{Asked, Job, Logged, named};
 pub use play::{interrupt, play};
 pub use script::Script;
 pub use study::{Row, SHARE_NAMES, SHARES, Study, class_name};

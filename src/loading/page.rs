@@ -196,7 +196,7 @@ fn failed(outcome: &Outcome) -> Markup {
                         th class="left" { "cause" } th { "requests" }
                         th class="left" { "for example" }
                     }
-                    @for (cause, number) in failures(outcome) {
+                    @for (cause, number) in failures(&outcome.failed) {
                         @let example = outcome.examples.iter().find(|one| one.cause == cause);
                         tr {
                             td class="left" { (cause.name()) }

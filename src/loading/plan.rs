@@ -12,7 +12,7 @@ use policy::Class;
 use std::sync::Arc;
 use std::time::Duration;
 use workload::draw::{Draw, Weibull};
-use workload::{Pick, Plan, Shape};
+use workload::{Pick, Plan, Shape, Trace};
 
 /// Users at a time who ask for a single object, when nobody says how many.
 const CLIENTS: usize = 64;
@@ -35,10 +35,23 @@ const ENDLESS_S: u64 = 1_000_000_000;
 pub enum Asked {
     /// The pages of a synthetic site.
     Pages(Box<Script>),
-    /// A log's sessions: what it is called, its requests, how many times faster.
-    Log(String, Arc<Plan>, Option<f64>),
+    /// A log's sessions.
+    Log(Logged),
     /// A single object.
     Object,
+}
+
+/// A log that is asked again.
+#[derive(Clone, Debug)]
+pub struct Logged {
+    /// What it is called.
+    pub name: String,
+    /// Its requests.
+    pub plan: Arc<Plan>,
+    /// See [`Scenario::classes`].
+    pub classes: Arc<[Class]>,
+    /// How many times faster; `None` skips the pauses between batches.
+    pub speed: Option<f64>,
 }
 
 /// All that was asked for.
@@ -102,7 +115,7 @@ impl Job {
         let users = users(args, &asked)?;
         let (warm_up_s, duration_s) = match &asked {
             Asked::Pages(_) => (5, 30),
-            Asked::Log(..) => (0, ENDLESS_S),
+            Asked::Log(_) => (0, ENDLESS_S),
             Asked::Object => (1, 10),
         };
         let warm_up = args.work.warm_up.unwrap_or(Duration::from_secs(warm_up_s));
@@ -112,7 +125,7 @@ impl Job {
         };
         let duration = args.work.duration.or(steps);
         let ramps = matches!(users, Users::Open(Arrivals::Ramp { .. }));
-        if duration.is_none() && ramps && matches!(asked, Asked::Log(..)) {
+        if duration.is_none() && ramps && matches!(asked, Asked::Log(_)) {
             return Err(usage("--ramp over a log needs its time: add --duration, such as 2m"));
         }
         let duration = duration.unwrap_or(Duration::from_secs(duration_s));
@@ -121,7 +134,7 @@ impl Job {
         }
         let usual = match &asked {
             Asked::Pages(script) => script.manner,
-            Asked::Log(..) | Asked::Object => Manner::Parallel(1),
+            Asked::Log(_) | Asked::Object => Manner::Parallel(1),
         };
         let manner = args.way.connections.as_deref().map_or(Ok(usual), manner)?;
         Ok((
@@ -156,13 +169,17 @@ impl Job {
             Asked::Pages(script) => {
                 Site::Visits(Arc::new(script.visits(self.seed).with_users(seed)))
             }
-            Asked::Log(_, plan, speed) => Site::Trace(Arc::clone(plan), *speed),
+            Asked::Log(log) => Site::Trace(Arc::clone(&log.plan), log.speed),
             Asked::Object => Site::One(One {
                 host: self.target.authority.clone(),
                 path: self.target.path.clone(),
                 requests: u64::from(matches!(self.users, Users::Open(_))),
-                class: class_of(&self.target.path),
+                class: origin::Config::default().class(None, &self.target.path),
             }),
+        };
+        let classes = match &self.asked {
+            Asked::Log(log) => Arc::clone(&log.classes),
+            Asked::Pages(_) | Asked::Object => Arc::default(),
         };
         Scenario {
             host: self.target.authority.clone(),
@@ -173,6 +190,7 @@ impl Job {
             timeout: self.timeout,
             threads: self.threads,
             sessions_max: self.sessions_max,
+            classes,
             content: self.verify.then(content),
             ..Scenario::new(self.target.address, site, self.users.clone())
         }
@@ -186,9 +204,10 @@ fn content() -> Content {
     })
 }
 
-/// The class that `baton origin` gives a path.
-fn class_of(path: &str) -> Class {
-    origin::Config::default().class(None, path)
+/// The classes that `baton origin` gives the targets of a log.
+fn classes(trace: &Trace) -> Arc<[Class]> {
+    let config = origin::Config::default();
+    trace.targets.iter().map(|target| config.class(None, &target.url)).collect()
 }
 
 fn usage(message: impl Into<String>) -> anyhow::Error {
@@ -206,9 +225,13 @@ fn asked(args: &Load, target: &Target) -> Result<(Asked, Diagnosis)> {
         }
         let trace = logged(path, args.work.format.as_deref(), &target.authority)?;
         let plan = Plan::new(trace, Pick::All, Shape::default());
-        let speed = (speed > 0.0).then_some(speed);
-        let name = path.display().to_string();
-        return Ok((Asked::Log(name, Arc::new(plan), speed), Diagnosis::default()));
+        let log = Logged {
+            name: path.display().to_string(),
+            classes: classes(&plan.trace),
+            plan: Arc::new(plan),
+            speed: (speed > 0.0).then_some(speed),
+        };
+        return Ok((Asked::Log(log), Diagnosis::default()));
     }
     match named(args)? {
         Some(_) if target.is_object() => {
@@ -241,7 +264,7 @@ fn users(args: &Load, asked: &Asked) -> Result<Users> {
         _ => Err(usage(format!("--rate {rate_s} is none; write a number above 0, such as 50"))),
     });
     let rate_s = rate_s.transpose()?;
-    let is_log = matches!(asked, Asked::Log(..));
+    let is_log = matches!(asked, Asked::Log(_));
     let kind = match (work.arrivals, asked, rate_s) {
         (Some(ArrivalKind::Logged), _, _) if !is_log => {
             return Err(usage("--arrivals logged needs a log: --replay LOG"));
@@ -249,14 +272,14 @@ fn users(args: &Load, asked: &Asked) -> Result<Users> {
         (Some(ArrivalKind::Logged), _, Some(_)) => {
             return Err(usage("a log has its own rate; --speed changes it"));
         }
-        (Some(ArrivalKind::Logged), ..) | (None, Asked::Log(..), None) => {
+        (Some(ArrivalKind::Logged), ..) | (None, Asked::Log(_), None) => {
             return Ok(Users::Open(Arrivals::Logged));
         }
         (None, Asked::Object, None) => return Ok(Users::Closed(CLIENTS)),
         (None, Asked::Pages(script), None) => {
             return Ok(Users::Open(Arrivals::Gaps(script.gap_s)));
         }
-        (Some(_), Asked::Log(..), None) => {
+        (Some(_), Asked::Log(_), None) => {
             return Err(usage("--arrivals over a log needs --rate, or be it --arrivals logged"));
         }
         (kind, ..) => kind.unwrap_or(ArrivalKind::Poisson),
@@ -264,7 +287,7 @@ fn users(args: &Load, asked: &Asked) -> Result<Users> {
     // Another shape of the gaps is not another rate.
     let own_s = match asked {
         Asked::Pages(script) => script.gap_s.mean().map(|mean| 1.0 / mean),
-        Asked::Log(..) | Asked::Object => None,
+        Asked::Log(_) | Asked::Object => None,
     };
     let rate_s = rate_s.or(own_s).unwrap_or(script::RATE_S);
     Ok(Users::Open(Arrivals::Gaps(gaps(kind, rate_s))))

@@ -1,7 +1,7 @@
 //! A run in sentences: what was asked, and what came of it.
 
 use super::picture::figure_short;
-use super::plan::{Asked, Job};
+use super::plan::{Asked, Job, Logged};
 use super::study::{Row, SHARES, Study, enough};
 use crate::config::span_text;
 use crate::whatif::words::{count, figure, ms, percent};
@@ -29,8 +29,9 @@ pub const MEANING: [&str; 4] = [
      kind show, leaves out what a user waited before: for a connection, or for the client itself.",
     "Bodies are read to their end and counted without heads. A page is complete with its last \
      object; if one of them failed, the page and its session count as failed and not among the \
-     latencies, but for time-outs, which count with the time until then. What was due and not settled when the time \
-     was over is cut off: it counts among the latencies from due on with what it had waited.",
+     latencies, but for time-outs, which count with the time until then. What was due and not \
+     settled when the time was over is cut off: it counts among the latencies from due on with \
+     what it had waited.",
     "Not emulated: caches of browsers, the time to read HTML before what is in it is asked for, \
      TLS (what is secure goes in the clear, to the servers for secure pages), users who give up, \
      and the network's own distance.",
@@ -40,7 +41,7 @@ pub const MEANING: [&str; 4] = [
 pub fn asked(job: &Job) -> String {
     match &job.asked {
         Asked::Pages(script) => format!("{}: {}", job.url, script.name),
-        Asked::Log(name, plan, speed) => {
+        Asked::Log(Logged { name, plan, speed, .. }) => {
             let speed = match speed {
                 None => "without the pauses between batches".to_owned(),
                 Some(1.0) => "as fast as logged".to_owned(),
@@ -76,7 +77,7 @@ pub fn when(job: &Job) -> String {
         Users::Open(Arrivals::Logged) => "sessions begin as in the log".to_owned(),
     };
     let time = match &job.asked {
-        Asked::Log(..) if job.is_endless() => "to the log's end".to_owned(),
+        Asked::Log(_) if job.is_endless() => "to the log's end".to_owned(),
         _ => format!("for {}", span_text(job.duration)),
     };
     let before = match job.warm_up {
@@ -123,7 +124,7 @@ pub fn headline(study: &Study) -> String {
     let rate = |of: fn(&Outcome) -> f64| figure(study.estimate(of).mean);
     let mut text = match study.job.asked {
         Asked::Object => format!("{} requests/s", rate(Outcome::requests_s)),
-        Asked::Pages(_) | Asked::Log(..) => {
+        Asked::Pages(_) | Asked::Log(_) => {
             format!("{} pages/s, {} requests/s", rate(Outcome::pages_s), rate(Outcome::requests_s))
         }
     };
@@ -273,9 +274,9 @@ pub fn failed_pages(study: &Study) -> Option<String> {
     (pages > 0).then(|| format!("{} failed", kinds.join(" and ")))
 }
 
-/// Failures by cause, the most frequent first.
-pub fn failures(outcome: &Outcome) -> Vec<(Cause, u64)> {
-    let causes = Cause::ALL.iter().map(|cause| (*cause, outcome.failed[cause.index()]));
+/// Failures by cause, the most frequent first. `failed` has them by [`Cause::index`].
+pub fn failures(failed: &[u64; Cause::ALL.len()]) -> Vec<(Cause, u64)> {
+    let causes = Cause::ALL.iter().map(|cause| (*cause, failed[cause.index()]));
     let mut failures: Vec<_> = causes.filter(|(_, count)| *count > 0).collect();
     failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     failures

@@ -106,7 +106,7 @@ fn latencies(
 
 fn failed(outcome: &Outcome) -> String {
     let mut out = String::new();
-    for (cause, number) in failures(outcome) {
+    for (cause, number) in failures(&outcome.failed) {
         out += &format!("failed: {} by {cause}\n", count(number));
         let examples = outcome.examples.iter().filter(|example| example.cause == cause);
         for example in examples.take(EXAMPLES_MAX) {

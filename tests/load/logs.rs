@@ -1,7 +1,8 @@
-//! Logs that are asked again: what of them is compared, and over what they are asked.
+//! Logs that are asked again: what of them is compared, and what is told of each class.
 
 use crate::trouble::server_of;
 use crate::{Server, ends, load, object, write};
+use serde_json::Value;
 use std::path::Path;
 
 /// A log of `(status, bytes, URL)`, each by a client of its own.
@@ -56,6 +57,34 @@ fn a_page_that_says_what_is_not_there_is_compared_by_its_status_alone() {
         let wrote = wrote.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(wrote.contains(part), "{status}: {wrote}");
     }
+}
+
+#[test]
+fn the_requests_of_a_log_are_of_the_class_that_their_urls_say() {
+    let (server, folder) = (Server::new(), tempfile::tempdir().unwrap());
+    let rows = [
+        (200, "9", "/t/7"),
+        (200, "9", "/cpu/program-1?size=9"),
+        (404, "9", "/cpu/program-2?size=9"),
+        (200, "9", "/cpu+disk/bytes/9/1"),
+        (200, "9", "/cpu/program-1?size=9"),
+    ];
+    let log = log(folder.path(), &rows);
+    let found = object(&[&server.url, "--replay", &log, "--speed", "0"]);
+    let classes = found["classes"].as_array().unwrap();
+    let told: Vec<(&str, u64, u64)> = classes
+        .iter()
+        .map(|class| {
+            let count = |key: &str| class[key].as_u64().unwrap();
+            (class["class"].as_str().unwrap(), count("requests"), count("failed"))
+        })
+        .collect();
+    assert_eq!(told, [("static", 1, 0), ("cpu", 2, 1), ("cpu+disk", 1, 0)]);
+    assert_eq!(classes[1]["failed_by_cause"], serde_json::json!({ "status": 1 }));
+    assert_eq!(classes[0]["failed_by_cause"], serde_json::json!({}));
+    let rate = |object: &Value| object["requests_s"]["mean"].as_f64().unwrap();
+    let sum: f64 = classes.iter().map(rate).sum();
+    assert!((sum - rate(&found)).abs() < 0.01 * sum, "{found}");
 }
 
 #[test]

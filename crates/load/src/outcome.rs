@@ -37,8 +37,8 @@ pub struct ClassOutcome {
     pub hits: u64,
     /// See [`ClassOutcome::hits`].
     pub misses: u64,
-    /// Requests that failed.
-    pub failed: u64,
+    /// Its failed requests, by [`Cause::index`].
+    pub failed: [u64; Cause::ALL.len()],
 }
 
 /// One span of the run, so that one sees how it went.
@@ -85,8 +85,8 @@ pub struct Unanswered {
 pub struct Outcome {
     /// How long was measured.
     pub took: Duration,
-    /// Sessions that ended of themselves and got all that they asked for; due when they arrive, over
-    /// with their last page, thinking included.
+    /// Sessions that ended of themselves and got all that they asked for; due when they arrive,
+    /// over with their last page, thinking included.
     pub sessions: Timing,
     /// Pages: due when the user has thought, complete with the last object.
     pub pages: Timing,
@@ -191,7 +191,7 @@ impl Timing {
 impl ClassOutcome {
     pub(crate) fn new(class: Class) -> Self {
         let (requests, pages) = (Timing::default(), Timing::default());
-        Self { class, requests, pages, hits: 0, misses: 0, failed: 0 }
+        Self { class, requests, pages, hits: 0, misses: 0, failed: [0; Cause::ALL.len()] }
     }
 
     fn add(&mut self, other: &Self) {
@@ -199,7 +199,12 @@ impl ClassOutcome {
         self.pages.add(&other.pages);
         self.hits += other.hits;
         self.misses += other.misses;
-        self.failed += other.failed;
+        self.failed.iter_mut().zip(other.failed).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Failed requests, whatever the cause.
+    pub fn failures(&self) -> u64 {
+        self.failed.iter().sum()
     }
 }
 
@@ -295,6 +300,12 @@ impl Outcome {
     /// Answered requests a second.
     pub fn requests_s(&self) -> f64 {
         self.rate_s(self.answered())
+    }
+
+    /// Answered requests of a class a second.
+    pub fn class_requests_s(&self, class: Class) -> f64 {
+        let found = self.classes.iter().find(|found| found.class == class);
+        self.rate_s(found.map_or(0, |found| found.requests.done))
     }
 
     /// Complete pages a second.

@@ -34,6 +34,8 @@ pub struct Scenario {
     pub threads: usize,
     /// Sessions at a time, at most: beyond, users turn away and are counted as such.
     pub sessions_max: usize,
+    /// The classes of a trace's targets, by their numbers; static beyond.
+    pub classes: Arc<[Class]>,
     /// What bodies must hold, if that is to be checked; then the status is checked, and the length
     /// where the URL says it.
     pub content: Option<Content>,
@@ -107,8 +109,8 @@ pub enum Manner {
 
 impl Scenario {
     /// Users of `site` who come independently, one a second: 6 connections, 2 s of warm-up, 10 s,
-    /// 30 s of patience, one thread.
-    pub const fn new(address: SocketAddr, site: Site, users: Users) -> Self {
+    /// 30 s of patience, one thread, contents unchecked.
+    pub fn new(address: SocketAddr, site: Site, users: Users) -> Self {
         Self {
             address,
             site,
@@ -121,6 +123,7 @@ impl Scenario {
             timeout: Duration::from_secs(30),
             threads: 1,
             sessions_max: 100_000,
+            classes: Arc::default(),
             content: None,
         }
     }

@@ -38,6 +38,7 @@ pub(crate) struct Source<'a> {
     site: &'a Site,
     host: String,
     closing: bool,
+    classes: &'a [Class],
     content: Option<&'a Content>,
     visit: Visit,
     /// The number that `visit` has.
@@ -57,6 +58,7 @@ impl<'a> Source<'a> {
             site: &scenario.site,
             host,
             closing: matches!(scenario.manner, Manner::Closing(_)),
+            classes: &scenario.classes,
             content: scenario.content.as_ref(),
             visit: Visit::default(),
             number: None,
@@ -177,6 +179,10 @@ impl<'a> Source<'a> {
         match (ask, self.site) {
             (Ask::Object(object), _) => object.class,
             (_, Site::One(one)) => one.class,
+            (Ask::Entry(number), Site::Trace(plan, _)) => {
+                let target = plan.trace.requests[number as usize].target;
+                self.classes.get(target as usize).copied().unwrap_or(Class::STATIC)
+            }
             _ => Class::STATIC,
         }
     }

@@ -199,7 +199,7 @@ impl Tally {
         if self.outcome.examples.len() < EXAMPLES_MAX {
             self.outcome.examples.push(example());
         }
-        self.class(class).failed += 1;
+        self.class(class).failed[cause.index()] += 1;
         self.slice(now_ns).counts.failed[cause.index()] += 1;
     }
 
