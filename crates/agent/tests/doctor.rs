@@ -68,6 +68,7 @@ fn each_bad_setting_is_found_and_what_would_be_set_repairs_it() {
         ("net/ipv4/tcp_sack", "0", Role::Server, Verdict::Fail, "sack"),
         ("net/ipv4/tcp_window_scaling", "0", Role::Server, Verdict::Fail, "window-scaling"),
         ("net/ipv4/tcp_rfc1337", "1", Role::Server, Verdict::Fail, "rfc1337"),
+        ("net/ipv4/tcp_rfc1337", "1", Role::Front, Verdict::Fail, "rfc1337"),
         ("net/core/somaxconn", "128", Role::Server, Verdict::Warn, "somaxconn"),
         ("net/ipv4/conf/all/rp_filter", "1", Role::Front, Verdict::Ok, "rp-filter"),
         ("net/ipv4/conf/eth0/rp_filter", "1", Role::Front, Verdict::Warn, "rp-filter"),
@@ -231,6 +232,13 @@ fn what_makes_it_worse_but_not_impossible_is_a_warning() {
     host.file("/proc/sys/net/netfilter/nf_conntrack_tcp_loose", "1\n");
     host.file("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t67108864\n");
     finds(&host, Role::Server, "receive-window", Verdict::Warn, "is told 8388480");
+}
+
+#[test]
+fn a_front_ends_firewall_that_takes_no_connections_in_their_middle_is_a_warning() {
+    let host = front();
+    host.file("/proc/sys/net/netfilter/nf_conntrack_tcp_loose", "0\n");
+    finds(&host, Role::Front, "conntrack", Verdict::Warn, "is 0");
 }
 
 #[test]
