@@ -97,6 +97,9 @@ fn one_way(view: &OnewayView) -> String {
             out.push_str(&format!("{about}: {list}\n"));
         }
     }
+    for missing in view.interfaces.iter().filter_map(|one| one.sentence()) {
+        out.push_str(&format!("{missing}\n"));
+    }
     for one in &view.servers {
         out.push_str(&format!(
             "  {:<18} {:<22} {:<9} {:>7} open {:>9} handed over  {}\n",

@@ -89,6 +89,16 @@ impl Bridge {
         }
     }
 
+    /// Writes all rows once more: they name interfaces by number, and one may have been made anew.
+    /// False: the kernel finds no way to some server.
+    pub(super) fn write_rows(&self) -> bool {
+        let tables = self.tables();
+        let rows = tables.roster.entries();
+        let unwritten =
+            rows.filter(|(slot, one)| self.fabric.set_row(*slot, Some(one.row)).is_err());
+        unwritten.count() == 0
+    }
+
     /// Lets the kernel answer a request line as the policy promised for its target.
     pub(super) fn bind(&self, key: MemoKey, epoch: u64, class: Class, target: TargetId) {
         self.tables().promises.bind(key, class, target, epoch, &*self.fabric);

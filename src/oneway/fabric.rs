@@ -30,6 +30,16 @@ pub trait Fabric: Send + Sync + 'static {
     /// What servers have to have in common with it.
     fn terms(&self) -> Terms;
 
+    /// The interfaces that the programs are to be on, each with whether they are there now; `None`:
+    /// the system could not be asked. A few system calls for each.
+    fn attachments(&self) -> Vec<(String, Option<bool>)>;
+
+    /// Puts the programs on an interface again.
+    ///
+    /// # Errors
+    /// The system's, or that somebody else has their place.
+    fn attach(&self, interface: &str) -> io::Result<()>;
+
     /// Begins (or ends, with `None`) to take the connections of an address that clients connect to.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::config::ready::{self, Network};
 use agent::host::{Host, System};
 use anyhow::{Context, Result, bail};
 use distributor::{Clock, Delivery, say};
-use handoff::{Front, Limits, Question, Reason, Site};
+use handoff::{Front, Limits, Question, Reason, Site, TAP};
 use policy::{Class, Instant, Load, TargetId};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -28,6 +28,10 @@ const MTU_USUAL: u16 = 1500;
 pub(super) struct Programs {
     pub(super) front: Front,
     terms: Terms,
+    /// Where clients and servers are.
+    interfaces: Vec<String>,
+    /// Whether drivers are to answer SYNs.
+    early: bool,
     /// What CLOCK_MONOTONIC said when the switch's clock was at zero, in nanoseconds.
     zero_ns: u64,
     /// How each address is delivered: a question does not say.
@@ -49,20 +53,36 @@ pub(super) fn open(settings: &ready::Oneway, told: bool, clock: Clock) -> Result
     };
     let lock = lock(&settings.pin, "switch", "pin in [oneway]")?;
     let limits = Limits { flows_max: settings.flows_max, memos_max: settings.memos_max, told };
+    for interface in &settings.interfaces {
+        Front::may_have(interface)?;
+    }
     let front = Front::open(&site, &limits, &settings.pin)
         .context("one-way delivery cannot begin (`baton doctor` says what this machine lacks)")?;
     for interface in &settings.interfaces {
-        front.attach(interface).with_context(|| format!("cannot attach to {interface}"))?;
-        if settings.early
-            && let Err(error) = front.attach_early(interface)
-        {
-            say(format_args!("one way: {error}; its SYNs are answered above the driver"));
-        }
+        attach(&front, interface, settings.early)
+            .with_context(|| format!("cannot attach to {interface}"))?;
     }
     let zero_ns = handoff::now_ns().saturating_sub(clock.now().0);
     let key_check = handoff::key_check(settings.key.expose());
     let terms = Terms { key_check, envelope: handoff::ENVELOPE, port: settings.port };
-    Ok(Arc::new(Programs { front, terms, zero_ns, deliveries: Mutex::default(), _lock: lock }))
+    Ok(Arc::new(Programs {
+        front,
+        terms,
+        interfaces: settings.interfaces.clone(),
+        early: settings.early,
+        zero_ns,
+        deliveries: Mutex::default(),
+        _lock: lock,
+    }))
+}
+
+/// Attaches the programs to an interface, in the driver too where that is wanted and can be.
+fn attach(front: &Front, interface: &str, early: bool) -> Result<(), handoff::Error> {
+    front.attach(interface)?;
+    if early && let Err(error) = front.attach_early(interface) {
+        say(format_args!("one way: {error}; its SYNs are answered above the driver"));
+    }
+    Ok(())
 }
 
 /// Takes the folder of pinned tables for this process, a `switch` or an `agent`: two that look
@@ -110,6 +130,15 @@ fn system(error: handoff::Error) -> io::Error {
 impl Fabric for Programs {
     fn terms(&self) -> Terms {
         self.terms.clone()
+    }
+
+    fn attachments(&self) -> Vec<(String, Option<bool>)> {
+        let all = self.interfaces.iter().map(String::as_str).chain([TAP]);
+        all.map(|interface| (interface.to_owned(), self.front.is_attached(interface))).collect()
+    }
+
+    fn attach(&self, interface: &str) -> io::Result<()> {
+        attach(&self.front, interface, self.early && interface != TAP).map_err(system)
     }
 
     fn listen(&self, address: SocketAddr, delivery: Option<Delivery>) -> io::Result<()> {

@@ -1,25 +1,29 @@
 //! The thread that keeps the kernel's tables true: states of servers, connections of servers that
-//! are down, connections that nobody uses any more.
+//! are down, connections that nobody uses any more. It also sees that the programs are attached.
 //!
 //! Bounded work at each turn, so that a table of a million connections delays nothing; the sweep
 //! goes round in a few turns and then rests until the next is due.
 
+use super::Events;
 use super::bridge::Bridge;
 use super::fabric::{Owned, RowState, Slot};
+use super::posts::Posts;
 use super::seen::Seen;
 use distributor::Shared;
 use policy::{Cluster, ServerId, State};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Between two turns when nothing happens.
 const TURN: Duration = Duration::from_millis(250);
 /// The same when there is more to do: what was reset is seen to be gone meanwhile.
 const TURN_MORE: Duration = Duration::from_millis(10);
+/// Between two looks whether the programs are where they are to be.
+const LOOK: Duration = Duration::from_secs(1);
 /// Connections looked at in a turn.
 const SWEPT_MAX: usize = 16_384;
 /// Connections reset in a step, between which other work has its turn.
@@ -48,12 +52,20 @@ pub(super) struct Keeper {
     pub(super) letters: Arc<AtomicBool>,
     /// Rows that are down and of which all connections were told so once.
     pub(super) told: RefCell<BTreeSet<Slot>>,
+    pub(super) posts: Arc<Posts>,
+    /// Who is told when a program is missing.
+    pub(super) events: Arc<OnceLock<Events>>,
 }
 
 impl Keeper {
     /// Works until nobody can send notices any more.
     pub(super) fn run(&self, notices: &Receiver<Notice>) {
+        let mut due = self.shared.clock.now();
         loop {
+            if self.shared.clock.now() >= due {
+                self.look();
+                due = self.shared.clock.now().plus(LOOK);
+            }
             let busy = self.turn();
             let patience = if busy { TURN_MORE } else { TURN };
             match notices.recv_timeout(patience) {
@@ -61,6 +73,14 @@ impl Keeper {
                 Ok(Notice::Servers) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// Sees that the programs are where they are to be.
+    pub(super) fn look(&self) {
+        let found = self.posts.look(&self.bridge);
+        if let Some(tell) = self.events.get() {
+            found.into_iter().for_each(tell);
         }
     }
 

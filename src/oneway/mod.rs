@@ -3,7 +3,7 @@
 //! The kernel's side ([`Fabric`]) answers SYNs, hands connections over and counts them. Here is
 //! what it cannot do by itself: `asking` answers its questions by the rules and the one policy,
 //! `bridge` tells it what it may repeat (`promises`), `roster` keeps servers and slots together
-//! over restarts, `keeper` looks after the tables, `trust` knows who can take connections over by
+//! over restarts, `keeper` looks after the tables, `posts` after the programs, `trust` knows who can take connections over by
 //! what servers' agents say ([`crate::gather`] asks them), `telling` writes down what the kernel
 //! did alone. Nothing here knows eBPF but `front`, which is there with feature `oneway`.
 
@@ -14,6 +14,7 @@ pub mod fabric;
 #[cfg(feature = "oneway")]
 mod front;
 mod keeper;
+mod posts;
 mod promises;
 mod reading;
 mod reason;
@@ -44,6 +45,7 @@ use doubt::Doubt;
 use fabric::{Owned, Terms};
 use keeper::{Keeper, Notice};
 use policy::ServerId;
+use posts::Posts;
 use roster::Wanted;
 use seen::Seen;
 use std::cell::RefCell;
@@ -72,8 +74,9 @@ pub struct Oneway {
     panic_share: Mutex<f64>,
     letters: Arc<AtomicBool>,
     idle: Duration,
-    /// Who is told when a server is believed or doubted; set once.
-    events: OnceLock<Events>,
+    posts: Arc<Posts>,
+    /// Who is told when a server is believed or doubted, or a program is missing; set once.
+    events: Arc<OnceLock<Events>>,
     threads: Mutex<Threads>,
 }
 
@@ -143,7 +146,8 @@ impl Oneway {
             panic_share: Mutex::default(),
             letters: Arc::default(),
             idle: settings.idle,
-            events: OnceLock::new(),
+            posts: Arc::default(),
+            events: Arc::default(),
             threads: Mutex::default(),
             shared,
         }
@@ -186,7 +190,8 @@ impl Oneway {
         self.shared.ask.change(|edit| edit.set_panic_share(share));
     }
 
-    /// Tells `events` from now on when a server is believed, or doubted. Once in a process.
+    /// Tells `events` from now on when a server is believed or doubted, or a program is missing.
+    /// Once in a process.
     pub fn tell(&self, events: Events) {
         let fresh = self.events.set(events).is_ok();
         assert!(fresh, "events are told to one supervisor");
@@ -275,8 +280,9 @@ impl Oneway {
     fn keeper(&self) -> Keeper {
         let (shared, bridge) = (Arc::clone(&self.shared), Arc::clone(&self.bridge));
         let (seen, letters) = (Arc::clone(&self.seen), Arc::clone(&self.letters));
+        let (posts, events) = (Arc::clone(&self.posts), Arc::clone(&self.events));
         let told = RefCell::default();
-        Keeper { shared, bridge, seen, idle: self.idle, letters, told }
+        Keeper { shared, bridge, seen, idle: self.idle, letters, told, posts, events }
     }
 
     /// A server is believed or doubted: what the kernel may repeat follows at once.

@@ -36,6 +36,7 @@ impl Oneway {
             targets,
             swept: swept.into_iter().map(owned).collect(),
             servers: self.servers(&live),
+            interfaces: self.posts.view(),
         }
     }
 

@@ -8,6 +8,7 @@
 #![cfg(feature = "oneway")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 
+mod attached;
 mod bounds;
 mod client;
 mod deaf;

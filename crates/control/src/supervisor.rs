@@ -206,13 +206,17 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Whether connections that could be handed over are, to one server at least. They are answered
+    /// Whether connections that could be handed over are, to one server at least, and by programs that
+    /// are where they are to be. They are answered
     /// in any case, by the relay.
     ///
     /// # Errors
     /// What is the matter with all of them.
     pub fn hands_over(&self) -> Result<(), String> {
         let Some(view) = self.switch.status().oneway else { return Ok(()) };
+        if let Some(missing) = view.interfaces.iter().find_map(|one| one.sentence()) {
+            return Err(missing);
+        }
         let (0, 1..) = view.taking() else { return Ok(()) };
         let each = view
             .servers

@@ -13,7 +13,7 @@ pub use decision::{
     CandidateView, DecisionView, DeliveryView, ExplainRequest, ExplainView, GuardView,
 };
 pub use histogram::{Histogram, LATENCY_BOUNDS_S};
-pub use oneway::{AgentView, DoubtView, OnewayServer, OnewayView};
+pub use oneway::{AgentView, DoubtView, InterfaceView, OnewayServer, OnewayView};
 pub use server::{CheckView, ServerReport, ServerState, ServerView, Standing};
 
 use serde::{Deserialize, Serialize};

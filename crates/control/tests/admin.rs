@@ -228,6 +228,28 @@ fn readiness_follows_the_servers() {
 }
 
 #[test]
+fn a_program_that_is_missing_is_seen_wherever_one_looks() {
+    let running = Running::start();
+    let metrics = running.by_hand("GET /metrics", "", "");
+    for sample in ["attached{interface=\"eth0\"} 1.0", "restored_total{interface=\"eth0\"} 2"] {
+        assert!(metrics.contains(&format!("baton_oneway_{sample}\n")), "{sample}: {metrics}");
+    }
+    let missing = |status: &mut Status| {
+        let one = &mut status.oneway.as_mut().unwrap().interfaces[0];
+        (one.attached, one.fault) = (false, Some("an agent has its <place>".to_owned()));
+    };
+    missing(&mut running.switch.status.lock().unwrap());
+    let ready = running.unix.get("/readyz").unwrap();
+    let note = ready["note"].as_str().unwrap();
+    assert!(note.starts_with("interface eth0: the front-end's program is missing"), "{note}");
+    assert!(note.ends_with(": an agent has its <place>"), "{note}");
+    let page = running.by_hand("GET /", "", "");
+    assert!(page.contains("an agent has its &lt;place&gt;"), "{page}");
+    let metrics = running.by_hand("GET /metrics", "", "");
+    assert!(metrics.contains("baton_oneway_attached{interface=\"eth0\"} 0.0\n"), "{metrics}");
+}
+
+#[test]
 fn the_socket_is_for_its_owner_alone_and_goes_with_the_switch() {
     let mut running = Running::start();
     let mode = std::fs::metadata(&running.socket).unwrap().permissions().mode();

@@ -1,9 +1,11 @@
 //! The program of a server: loaded, attached, told which connections it may take over.
 
+use crate::filter::Role;
 use crate::front::code;
+use crate::hooks::{self, Way};
 use crate::layout::{self, FlowKey, Owned, TagKey};
 use crate::listeners;
-use crate::object::{self, Error, Loaded, Plan, Way};
+use crate::object::{self, Error, Loaded, Plan};
 use crate::{Delivery, Site, now_ns, sys};
 use libbpf_rs::{MapCore, MapFlags};
 use std::net::SocketAddr;
@@ -63,25 +65,34 @@ impl Back {
         Ok(Self { loaded, pins: pins.to_owned() })
     }
 
+    /// That an interface has no front-end's program, whose place a server's would take. To be asked
+    /// before anything is opened; [`Back::attach`] and [`Back::remove`] ask it as well.
+    ///
+    /// # Errors
+    /// [`Error::OtherRole`], no such interface, or the system's.
+    pub fn may_have(interface: &str) -> Result<(), Error> {
+        Role::Back.may_have(interface)
+    }
+
     /// Attaches the programs to an interface on which front-ends are, and through which replies
     /// leave. They stay when the process ends. Replies are looked at only where connections may
     /// move on: to be called again when [`Back::listen`] was called with another delivery.
     ///
     /// # Errors
-    /// No such interface, or the system's.
+    /// [`Error::OtherRole`], no such interface, or the system's.
     pub fn attach(&self, interface: &str) -> Result<(), Error> {
-        self.loaded.attach("back_ingress", interface, Way::In)?;
+        self.loaded.attach(Role::Back, interface)?;
         if self.moves() {
-            return self.loaded.attach("back_egress", interface, Way::Out);
+            return self.loaded.attach_to("back_egress", interface, Way::Out);
         }
-        object::detach_from(interface, Way::Out)
+        hooks::detach_from(interface, Way::Out)
     }
 
     /// Whether the programs of this very process are attached to an interface now: not if somebody
     /// took them off, or others have their place. `None`: the system could not be asked. A few
     /// questions to the kernel.
     pub fn is_attached(&self, interface: &str) -> Option<bool> {
-        let there = self.loaded.is_attached("back_ingress", interface, Way::In)?;
+        let there = self.loaded.is_attached(Role::Back.ingress(), interface, Way::In)?;
         if !there || !self.moves() {
             return Some(there);
         }
@@ -102,10 +113,10 @@ impl Back {
     /// front-end sends something, which is then for the system to judge.
     ///
     /// # Errors
-    /// No such interface, or the system's.
+    /// [`Error::OtherRole`], no such interface, or the system's.
     pub fn remove(self, interfaces: &[&str]) -> Result<(), Error> {
         for interface in interfaces {
-            object::detach(interface)?;
+            hooks::detach(Role::Back, interface)?;
         }
         let pins = self.pins.clone();
         drop(self);

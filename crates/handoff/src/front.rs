@@ -1,11 +1,13 @@
 //! The front-end's program: loaded, attached, told who the servers are and what it may repeat.
 
+use crate::filter::Role;
 use crate::flows::Walk;
+use crate::hooks::{self, Way};
 use crate::key::{derived, memo_key};
 use crate::layout::{self, FlowKey, MemoKey, Server};
 use crate::listeners;
 use crate::mapped::Books;
-use crate::object::{self, Error, Loaded, Plan, Way};
+use crate::object::{self, Error, Loaded, Plan};
 use crate::{Delivery, Memo, Repeat, Repeated, Row, Site, State, sys, unmapped};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
 use rustix::event::Timespec;
@@ -117,13 +119,29 @@ impl Front {
         Ok(front)
     }
 
+    /// That an interface has no server's program, whose place the front-end's would take. To be
+    /// asked before anything is opened; [`Front::attach`] and [`Front::remove`] ask it as well.
+    ///
+    /// # Errors
+    /// [`Error::OtherRole`], no such interface, or the system's.
+    pub fn may_have(interface: &str) -> Result<(), Error> {
+        Role::Front.may_have(interface)
+    }
+
     /// Attaches the program to an interface on which clients or servers are. It stays when the
     /// process ends.
     ///
     /// # Errors
-    /// No such interface, or the system's.
+    /// [`Error::OtherRole`], no such interface, or the system's.
     pub fn attach(&self, interface: &str) -> Result<(), Error> {
-        self.loaded.attach("front_ingress", interface, Way::In)
+        self.loaded.attach(Role::Front, interface)
+    }
+
+    /// Whether the program of this very process is attached to an interface now: not if somebody
+    /// took it off, or the interface was made anew. `None`: the system could not be asked. A few
+    /// questions to the kernel.
+    pub fn is_attached(&self, interface: &str) -> Option<bool> {
+        self.loaded.is_attached(Role::Front.ingress(), interface, Way::In)
     }
 
     /// Has SYNs answered by the driver of an interface already (XDP), where it can: a flood then
@@ -138,18 +156,18 @@ impl Front {
     /// Takes the program off an interface: connections that were handed over lose their way.
     ///
     /// # Errors
-    /// No such interface.
+    /// [`Error::OtherRole`], or no such interface.
     pub fn detach(interface: &str) -> Result<(), Error> {
-        object::detach(interface)
+        hooks::detach(Role::Front, interface)
     }
 
     /// Removes everything that stays: for good.
     ///
     /// # Errors
-    /// The system's.
+    /// [`Error::OtherRole`], or the system's.
     pub fn remove(self, interfaces: &[&str]) -> Result<(), Error> {
         for interface in interfaces.iter().copied().chain([TAP]) {
-            object::detach(interface)?;
+            hooks::detach(Role::Front, interface)?;
         }
         let pins = self.pins.clone();
         sys::forget_tap(&self.tap)

@@ -12,8 +12,10 @@
 
 mod back;
 mod bells;
+mod filter;
 mod flows;
 mod front;
+mod hooks;
 mod key;
 mod layout;
 mod listeners;

@@ -1,11 +1,7 @@
-//! Loading a program with its maps, pinning these, and attaching it to interfaces.
+//! Loading a program with its maps, and pinning these.
 
 use crate::layout::LAYOUT;
-use libbpf_rs::ErrorKind::{InvalidInput, NotFound};
-use libbpf_rs::{
-    MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, TC_EGRESS, TC_INGRESS, TcHook,
-    TcHookBuilder, Xdp, XdpFlags,
-};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::collections::BTreeMap;
@@ -45,6 +41,20 @@ pub enum Error {
     /// There is no such interface.
     #[error("there is no network interface {0}: `ip link` lists them")]
     NoInterface(String),
+    /// The interface has a program of the other side, in the place where ours would be.
+    #[error(
+        "{interface} has {program} program of Baton: {remedy} (`tc filter del dev {interface} \
+         ingress pref {}` takes it off, should it be in nobody's use any more)",
+        crate::filter::PRIORITY
+    )]
+    OtherRole {
+        /// Which interface.
+        interface: String,
+        /// Whose program it has.
+        program: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// Nothing leads to a server.
     #[error("no route leads to {0}: check its address and `ip route get`")]
     NoRoute(std::net::IpAddr),
@@ -63,7 +73,7 @@ impl Error {
         Self::System { what: what.into(), cause: cause.into() }
     }
 
-    fn bpf(what: impl Into<String>, cause: &libbpf_rs::Error) -> Self {
+    pub(crate) fn bpf(what: impl Into<String>, cause: &libbpf_rs::Error) -> Self {
         Self::System { what: what.into(), cause: io::Error::other(format!("{cause:#}")) }
     }
 }
@@ -146,14 +156,6 @@ impl Loaded {
         self.maps.get(name).expect("the program has the maps that this crate names")
     }
 
-    /// Attaches a program to the driver of an interface, in the place of one that was there.
-    pub(crate) fn attach_early(&self, program: &str, interface: &str) -> Result<(), Error> {
-        let program = self.program(program);
-        Xdp::new(program.as_fd())
-            .attach(index_of(interface)?, XdpFlags::DRV_MODE)
-            .map_err(|cause| Error::bpf(format!("no XDP on the interface {interface}"), &cause))
-    }
-
     pub(crate) fn program(&self, name: &str) -> libbpf_rs::Program<'_> {
         self.object
             .progs()
@@ -170,35 +172,6 @@ impl Loaded {
             .expect("the object has the programs that this crate names")
             .attach_sockmap(sockets)
             .map_err(|cause| Error::bpf("cannot attach to sockets", &cause))
-    }
-
-    /// Attaches a program to an interface, in the place of one that was attached before.
-    pub(crate) fn attach(&self, program: &str, interface: &str, way: Way) -> Result<(), Error> {
-        let program = self.program(program);
-        let mut hook = hook(program.as_fd(), index_of(interface)?, way);
-        let trouble =
-            |cause| Error::bpf(format!("cannot attach to the interface {interface}"), &cause);
-        // The hook may be there already, of us or of others.
-        let _there = hook.create();
-        hook.attach().map_err(trouble)?;
-        Ok(())
-    }
-
-    /// Whether this very program is in its place at an interface; `None`: the system could not be
-    /// asked.
-    pub(crate) fn is_attached(&self, program: &str, interface: &str, way: Way) -> Option<bool> {
-        let program = self.program(program);
-        let ours = libbpf_rs::Program::id_from_fd(program.as_fd()).ok()?;
-        let index = match index_of(interface) {
-            Ok(index) => index,
-            Err(Error::NoInterface(_)) => return Some(false),
-            Err(_) => return None,
-        };
-        hook(program.as_fd(), index, way).query().map_or_else(
-            // No program is there, or no place for one: so the kernel says both.
-            |error| matches!(error.kind(), NotFound | InvalidInput).then_some(false),
-            |there| Some(there == ours),
-        )
     }
 }
 
@@ -221,46 +194,6 @@ fn keep_warning(_level: libbpf_rs::PrintLevel, text: String) {
 
 fn last_warnings() -> String {
     core::mem::take(&mut *WARNINGS.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Which way packets go through an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    In,
-    Out,
-}
-
-/// Our filter's place among those of an interface: known, so that a successor replaces it.
-const HANDLE: u32 = 0xba7;
-const PRIORITY: u32 = 0xba7;
-
-fn hook(program: std::os::fd::BorrowedFd<'_>, index: i32, way: Way) -> TcHook {
-    let point = if way == Way::In { TC_INGRESS } else { TC_EGRESS };
-    let mut builder = TcHookBuilder::new(program);
-    builder.ifindex(index).replace(true).handle(HANDLE).priority(PRIORITY);
-    builder.hook(point)
-}
-
-/// Takes our filters off an interface; none there is no error.
-pub(crate) fn detach(interface: &str) -> Result<(), Error> {
-    let nothing = nothing()?;
-    let _gone = Xdp::new(nothing.as_fd()).detach(index_of(interface)?, XdpFlags::DRV_MODE);
-    detach_from(interface, Way::In)?;
-    detach_from(interface, Way::Out)
-}
-
-/// In the place of a program where it does not matter which.
-fn nothing() -> Result<std::fs::File, Error> {
-    std::fs::File::open("/dev/null").map_err(|cause| Error::system("cannot open /dev/null", cause))
-}
-
-/// Takes the filter of one way off an interface; none there is no error.
-pub(crate) fn detach_from(interface: &str, way: Way) -> Result<(), Error> {
-    let index = index_of(interface)?;
-    // Its place among the filters says which one is meant.
-    let nothing = nothing()?;
-    let _gone = hook(nothing.as_fd(), index, way).detach();
-    Ok(())
 }
 
 /// The number of an interface.

@@ -97,6 +97,12 @@ mod kernel {
 
     impl Attached for Programs {}
 
+    /// Before anything is changed: a front-end's program has the place that ours would take.
+    fn look(plan: &Plan) -> Result<()> {
+        let mut interfaces = plan.interfaces.iter();
+        Ok(interfaces.try_for_each(|interface| Back::may_have(interface.as_str()))?)
+    }
+
     fn folder(plan: &Plan) -> PathBuf {
         plan.pin.join("back")
     }
@@ -118,6 +124,7 @@ mod kernel {
     }
 
     pub(super) fn attach(plan: &Plan, relay_port: u16) -> Result<Arc<dyn Attached>> {
+        look(plan)?;
         let lock = lock(&folder(plan), "agent", "--pin, or pin in [oneway]")?;
         let back = open(plan)?;
         for vip in back.listening() {
@@ -155,6 +162,7 @@ mod kernel {
     }
 
     pub(super) fn detach(plan: &Plan) -> Result<()> {
+        look(plan)?;
         let interfaces: Vec<&str> = plan.interfaces.iter().map(|name| name.as_str()).collect();
         open(plan)?.remove(&interfaces)?;
         // The site's folder goes too, unless a front-end on this host has something there.

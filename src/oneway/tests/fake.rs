@@ -40,6 +40,9 @@ pub(super) struct State {
     pub(super) relayed: Vec<SocketAddr>,
     /// Why connections are relayed, where nobody was asked.
     reasons: BTreeMap<(SocketAddr, SocketAddr), Local>,
+    /// Whether the program is missing on the one interface, and why it cannot be put back.
+    pub(super) missing: bool,
+    pub(super) taken: Option<&'static str>,
     /// Whether questions fail: the device is gone.
     pub(super) broken: bool,
 }
@@ -199,6 +202,19 @@ impl State {
 impl Fabric for Fake {
     fn terms(&self) -> Terms {
         Terms { key_check: "the key".to_owned(), envelope: 1, port: 7117 }
+    }
+
+    fn attachments(&self) -> Vec<(String, Option<bool>)> {
+        vec![("eth0".to_owned(), Some(!self.state().missing))]
+    }
+
+    fn attach(&self, _: &str) -> io::Result<()> {
+        let mut state = self.state();
+        if let Some(why) = state.taken {
+            return Err(io::Error::other(why));
+        }
+        state.missing = false;
+        Ok(())
     }
 
     fn listen(&self, address: SocketAddr, delivery: Option<Delivery>) -> io::Result<()> {

@@ -7,6 +7,7 @@
 mod answers;
 mod fake;
 mod life;
+mod posts;
 #[cfg(feature = "oneway")]
 mod programs;
 mod site;

@@ -74,7 +74,25 @@ pub(super) fn encode(view: &OnewayView, families: &mut Families<'_>) -> fmt::Res
         None,
         [([], view.targets as f64)],
     )?;
+    interfaces(view, families)?;
     servers(view, families)
+}
+
+/// Whether the front-end's program is where it is to be.
+fn interfaces(view: &OnewayView, families: &mut Families<'_>) -> fmt::Result {
+    let all = || view.interfaces.iter().map(|one| ([("interface", one.interface.as_str())], one));
+    families.gauge(
+        "oneway_attached",
+        "1 when the front-end's program is on the interface; 0 when it is missing",
+        None,
+        all().map(|(label, one)| (label, f64::from(u8::from(one.attached)))),
+    )?;
+    families.counter(
+        "oneway_restored",
+        "Times that the front-end's program was missing on the interface and was put back",
+        None,
+        all().map(|(label, one)| (label, one.restored)),
+    )
 }
 
 /// What belongs to one server.

@@ -44,6 +44,9 @@ pub(super) fn section(html: &mut String, view: &OnewayView) -> fmt::Result {
         }
     }
     html.push_str("</tbody></table>");
+    for missing in view.interfaces.iter().filter_map(|one| one.sentence()) {
+        write!(html, "<p class=\"bad\">{}</p>", Text(&missing))?;
+    }
     locals(html, view)?;
     html.push_str("</section>");
     Ok(())

@@ -20,6 +20,32 @@ pub struct OnewayView {
     pub swept: BTreeMap<String, u64>,
     /// Servers that connections are handed to.
     pub servers: Vec<OnewayServer>,
+    /// Interfaces that the front-end's program is to be on.
+    #[serde(default)]
+    pub interfaces: Vec<InterfaceView>,
+}
+
+/// An interface that the front-end's program is to be on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceView {
+    /// Its name.
+    pub interface: String,
+    /// Whether the program was there, or was put back, when that was last looked at.
+    pub attached: bool,
+    /// Why it cannot be put back, if it is missing.
+    pub fault: Option<String>,
+    /// Times it was missing and was put back. Since the process began.
+    pub restored: u64,
+}
+
+impl InterfaceView {
+    /// What is the matter where the program is missing; `None`: it is there.
+    pub fn sentence(&self) -> Option<String> {
+        let fault = self.fault.as_deref().unwrap_or("it will be attached again soon");
+        let what = "the front-end's program is missing, so new connections are relayed and those \
+                    handed over are reset";
+        (!self.attached).then(|| format!("interface {}: {what}: {fault}", self.interface))
+    }
 }
 
 /// Connections handed to one server.

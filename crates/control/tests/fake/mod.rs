@@ -5,8 +5,8 @@
 
 use control::view::{
     AgentView, CandidateView, ConfigView, DecisionCount, DecisionView, DoubtView, ExplainRequest,
-    ExplainView, GuardView, Histogram, LATENCY_BOUNDS_S, ListenerView, OnewayServer, OnewayView,
-    Replies, RequestCount, RouteDuration, ServerView, Status, Totals,
+    ExplainView, GuardView, Histogram, InterfaceView, LATENCY_BOUNDS_S, ListenerView, OnewayServer,
+    OnewayView, Replies, RequestCount, RouteDuration, ServerView, Status, Totals,
 };
 use control::{Refusal, Switch};
 use policy::State;
@@ -165,6 +165,12 @@ fn oneway() -> OnewayView {
         targets: 5,
         swept: counts(&[("reset", 4)]),
         servers: vec![server(0, "10.0.0.1:80", 2), server(3, "10.0.0.9:80", 1)],
+        interfaces: vec![InterfaceView {
+            interface: "eth0".to_owned(),
+            attached: true,
+            fault: None,
+            restored: 2,
+        }],
     }
 }
 
