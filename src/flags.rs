@@ -260,11 +260,16 @@ pub struct Explain {
 
 /// Flags of `baton status`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  baton status --json | jq '.servers[] | {name, load}'")]
+#[command(after_help = "Examples:\n  baton status --json | jq '.servers[] | {name, load}'\n  \
+    baton status --connections 1000 | grep 192.0.2.7")]
 pub struct Status {
     /// Where the switch is asked.
     #[command(flatten)]
     pub at: AdminAt,
+    /// Connections that are handed over instead: which server has each, and how it is delivered
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100",
+        value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub connections: Option<u16>,
     /// For whom it is said.
     #[command(flatten)]
     pub answer: Answer,

@@ -1,5 +1,7 @@
 //! `baton status`: how a running switch and its servers are.
 
+mod connections;
+
 use crate::exit::{Exit, Outcome};
 use crate::flags;
 use control::view::{AgentView, OnewayView, ServerReport, ServerView, Status};
@@ -13,6 +15,9 @@ use std::io::{self, Write};
 /// When no switch answers.
 pub fn run(args: &flags::Status) -> Outcome {
     let client = Client::Unix(args.at.socket());
+    if let Some(count) = args.connections {
+        return connections::show(&client, count, args.answer.json);
+    }
     let (status, servers) = (client.get("/v1/status")?, client.get("/v1/servers")?);
     let mut out = io::stdout().lock();
     if args.answer.json {

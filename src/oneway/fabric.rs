@@ -125,6 +125,10 @@ pub trait Fabric: Send + Sync + 'static {
     /// asked; how many.
     fn disown(&self, slot: Slot, owned: &Owned, settled: Duration) -> usize;
 
+    /// Connections that are handed over, `count` at most, in no order but that those which have
+    /// ended are last. Bounded work, and no lock of ours.
+    fn connections(&self, count: usize) -> Vec<Connection>;
+
     /// Counters by name, since the tables were made. In a fixed order.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 
@@ -184,6 +188,29 @@ pub struct Book {
     pub begun: u64,
     /// Serial number of the last choice that fell on it; zero if none did.
     pub chosen: u64,
+}
+
+/// A connection that is, or was a short while ago, handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// The client's end.
+    pub client: SocketAddr,
+    /// Which of our addresses it connected to.
+    pub listener: SocketAddr,
+    /// Who has it.
+    pub slot: Slot,
+    /// How its requests are delivered.
+    pub delivery: Delivery,
+    /// How far it has come: `open`, `half-closed`, `waiting` or `ended`.
+    pub state: &'static str,
+    /// Requests that were looked at.
+    pub requests: u32,
+    /// Times that it went to another server.
+    pub moves: u32,
+    /// Since its first request.
+    pub age: Duration,
+    /// Since its client's last packet.
+    pub idle: Duration,
 }
 
 /// A segment that the kernel holds until it is told whose it is.

@@ -1,15 +1,15 @@
 //! The kernel's side by the eBPF programs of crate `handoff`: its numbers and clocks for ours.
 
 use super::fabric::{
-    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
-    Swept, Terms, Verdict,
+    Book, Connection, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot,
+    SlotSet, Swept, Terms, Verdict,
 };
 use super::reason::Local;
 use crate::config::ready::{self, Network};
 use agent::host::{Host, System};
 use anyhow::{Context, Result, bail};
 use distributor::{Clock, Delivery, say};
-use handoff::{Front, Limits, Question, Reason, Site, TAP};
+use handoff::{FlowState, FlowView, Front, Limits, Question, Reason, Site, TAP};
 use policy::{Class, Instant, Load, TargetId};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -20,6 +20,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Connections of the table that are looked at to show some of them: those that have ended may be
+/// many, and are shown where there is room.
+const LOOKED_MAX: usize = 16_384;
 
 /// Bytes of an IP packet where no interface says less.
 const MTU_USUAL: u16 = 1500;
@@ -120,6 +124,30 @@ impl Programs {
     fn delivery(&self, address: SocketAddr) -> Option<Delivery> {
         let deliveries = self.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
         deliveries.get(&address).copied()
+    }
+}
+
+fn connection(flow: &FlowView) -> Connection {
+    Connection {
+        client: flow.client,
+        listener: flow.vip,
+        slot: Slot(flow.holder),
+        delivery: match flow.delivery {
+            handoff::Delivery::Relay => Delivery::Relay,
+            handoff::Delivery::Handoff => Delivery::Handoff,
+            handoff::Delivery::Multi => Delivery::MultiHandoff,
+            handoff::Delivery::Forward => Delivery::Forward,
+        },
+        state: match flow.state {
+            FlowState::Open => "open",
+            FlowState::HalfClosed => "half-closed",
+            FlowState::Waiting => "waiting",
+            FlowState::Ended => "ended",
+        },
+        requests: flow.requests,
+        moves: flow.moves,
+        age: flow.age,
+        idle: flow.silence,
     }
 }
 
@@ -309,6 +337,12 @@ impl Fabric for Programs {
         let before_ns = self.kernel_ns(owned.asked).saturating_sub(settled);
         self.front
             .disown(slot.0, before_ns, &mut |client, listener| !owned.lacks(*client, *listener))
+    }
+
+    fn connections(&self, count: usize) -> Vec<Connection> {
+        let mut flows = self.front.list(count.max(LOOKED_MAX));
+        flows.sort_by_key(|flow| flow.state);
+        flows.iter().take(count).map(connection).collect()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -2,11 +2,12 @@
 
 use super::Oneway;
 use super::asking::name;
-use super::fabric::{Row, RowState, Slot};
+use super::fabric::{Connection, Row, RowState, Slot};
 use super::trust::Standing;
-use control::view::{DoubtView, OnewayServer, OnewayView};
+use control::view::{ConnectionView, ConnectionsView, DoubtView, OnewayServer, OnewayView};
 use distributor::Live;
 use policy::ServerId;
+use std::collections::BTreeMap;
 
 /// The kernel's count of requests that went to the relay because it was told so: by an answer, or
 /// by one that it repeats.
@@ -45,6 +46,31 @@ impl Oneway {
         let tables = self.bridge.tables();
         let mut books = tables.roster.books(|slot| self.bridge.fabric().book(slot));
         books.find(|(id, _)| *id == server).map_or(0, |(_, book)| book.begun)
+    }
+
+    /// Connections that are handed over, `count` at most, those which have ended last. Reads the
+    /// kernel's table without any lock that decisions wait for.
+    pub fn connections(&self, count: usize) -> ConnectionsView {
+        let live = self.shared.live.load_full();
+        let list = self.bridge.fabric().connections(count);
+        let mut names = BTreeMap::new();
+        let mut server = |slot: Slot| {
+            names.entry(slot).or_insert_with(|| name(&self.bridge, &live, slot)).clone()
+        };
+        let connection = |one: &Connection| ConnectionView {
+            client: one.client.to_string(),
+            listener: one.listener.to_string(),
+            delivery: one.delivery.name().to_owned(),
+            server: server(one.slot),
+            state: one.state.to_owned(),
+            age_s: one.age.as_secs_f64(),
+            idle_s: one.idle.as_secs_f64(),
+            requests: one.requests,
+            moves: one.moves,
+        };
+        let connections = list.iter().map(connection).collect();
+        let open = self.servers(&live).iter().map(|server| server.open).sum();
+        ConnectionsView { open, connections }
     }
 
     fn servers(&self, live: &Live) -> Vec<OnewayServer> {

@@ -9,8 +9,8 @@ use crate::config::ready::Level;
 use crate::gather::Gather;
 use crate::oneway::Oneway;
 use control::view::{
-    ConfigView, DecisionView, ExplainRequest, ExplainView, Histogram, LATENCY_BOUNDS_S,
-    ListenerView, ReloadView, Replies, ServerView, Status, Totals,
+    ConfigView, ConnectionsView, DecisionView, ExplainRequest, ExplainView, Histogram,
+    LATENCY_BOUNDS_S, ListenerView, ReloadView, Replies, ServerView, Status, Totals,
 };
 use control::{Refusal, Switch};
 use distributor::counters::{BOUNDS_US, Counter};
@@ -312,6 +312,10 @@ impl Switch for Glass {
     fn decisions(&self, count: usize) -> Vec<DecisionView> {
         let recent = self.shared.journal.recent(count);
         recent.iter().map(|record| self.decision(record)).collect()
+    }
+
+    fn connections(&self, count: usize) -> ConnectionsView {
+        self.oneway().map(|oneway| oneway.connections(count)).unwrap_or_default()
     }
 
     fn explain(&self, request: &ExplainRequest) -> Result<ExplainView, Refusal> {

@@ -2,7 +2,7 @@
 
 use crate::site::PATIENCE;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use testbed::File;
 
 /// A connection of a client.
@@ -35,6 +35,11 @@ impl Client {
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self(BufReader::with_capacity(2048, stream))
+    }
+
+    /// Its own end.
+    pub fn address(&self) -> SocketAddr {
+        self.0.get_ref().local_addr().unwrap()
     }
 
     /// Sends it, in one segment if it fits.

@@ -1,7 +1,9 @@
 //! Promise: an operator sees what is handed over, where and why, in all places where one looks.
 
+use crate::client::Client;
 use crate::on;
 use crate::site::{Setup, Site, files};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use testbed::{Host, Variant};
 
@@ -64,6 +66,67 @@ fn status_explain_page_and_metrics_agree_on_what_was_handed_over() {
         assert_eq!(names.len(), once.len(), "no sample is there twice");
         let open = |name: &str| format!("baton_oneway_flows{{server=\"{name}\"}}");
         assert_eq!(site.metric(&open("server1")) + site.metric(&open("server2")), 10.0);
+    });
+}
+
+/// The rows of the list of connections that are about `client`.
+fn rows_of<'l>(list: &'l Value, client: &Client) -> Vec<&'l Value> {
+    let client = client.address().to_string();
+    let rows = list["connections"].as_array().unwrap().iter();
+    rows.filter(|row| row["client"] == client.as_str()).collect()
+}
+
+#[test]
+fn an_operator_sees_where_each_connection_is_and_how_it_is_delivered() {
+    on(Setup::new("multi-handoff", "name = \"round-robin\""), |site| {
+        let list = |site: &Site, words: &[&str]| -> Value {
+            let words = [&["status", "--json", "--connections"], words].concat();
+            serde_json::from_str(&says(site, &words)).unwrap()
+        };
+        assert_eq!(list(site, &[])["connections"], Value::Array(Vec::new()));
+        let mut clients = site.clients(3);
+        let who: Vec<_> = clients.iter_mut().map(|one| one.fetch(&files()[1])).collect();
+        let listener = site.bed.vip().at(80)[0].to_string();
+        let shown = list(site, &[]);
+        assert_eq!(shown["open"], 3);
+        for (client, server) in clients.iter().zip(&who) {
+            let [row] = rows_of(&shown, client)[..] else { panic!("{shown}") };
+            for (field, value) in [
+                ("server", server.as_str()),
+                ("listener", &listener),
+                ("delivery", "multi-handoff"),
+                ("state", "open"),
+            ] {
+                assert_eq!(row[field], value, "{field}: {shown}");
+            }
+            assert_eq!((&row["requests"], &row["moves"]), (&1.into(), &0.into()), "{shown}");
+            let seconds = |field: &str| row[field].as_f64().unwrap();
+            assert!(seconds("idle_s") <= seconds("age_s") + 0.01, "{shown}");
+            assert!(seconds("age_s") < 60.0, "{shown}");
+        }
+
+        // As many as were asked for, and people get a table.
+        assert_eq!(list(site, &["2"])["connections"].as_array().unwrap().len(), 2);
+        let table = says(site, &["status", "--connections"]);
+        assert!(table.starts_with("one way: 3 connections open; 3 shown\n"), "{table}");
+        let first = clients[0].address().to_string();
+        let line = table.lines().find(|line| line.starts_with(&first)).expect(&table);
+        for word in [listener.as_str(), &who[0], "multi-handoff", "open"] {
+            assert!(line.split_whitespace().any(|part| part == word), "{word}: {table}");
+        }
+        for wrong in ["0", "10001"] {
+            let refused = site.ask(&["status", "--connections", wrong]);
+            assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        }
+
+        // What has ended is remembered for a while, and comes last.
+        let ended = clients.remove(0);
+        let address = ended.address().to_string();
+        drop(ended);
+        site.oneway(|view| view.open() == 2);
+        let shown = list(site, &[]);
+        let last = shown["connections"].as_array().unwrap().last().unwrap();
+        assert_eq!((&last["client"], &last["state"]), (&address.into(), &"ended".into()));
     });
 }
 

@@ -6,7 +6,9 @@
 //! chooses; the [`crate::Supervisor`] decides which server is up, down, ejected or draining, and
 //! how warm it is, and *tells* the switch.
 
-use crate::view::{DecisionView, ExplainRequest, ExplainView, ServerView, Status, Totals};
+use crate::view::{
+    ConnectionsView, DecisionView, ExplainRequest, ExplainView, ServerView, Status, Totals,
+};
 use policy::State;
 
 /// A running switch, as control sees it. Methods may take short locks but never wait for a client
@@ -23,6 +25,9 @@ pub trait Switch: Send + Sync + 'static {
 
     /// The most recent decisions, newest first, `count` at most.
     fn decisions(&self, count: usize) -> Vec<DecisionView>;
+
+    /// Connections that are handed over, `count` at most: none where everything is relayed.
+    fn connections(&self, count: usize) -> ConnectionsView;
 
     /// Which rule, class, target and server a request would meet now. Changes nothing.
     ///

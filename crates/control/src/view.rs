@@ -4,11 +4,13 @@
 //! Every name is a JSON key, so numbers say their unit, unit last. Times of day are milliseconds
 //! since 1970 (`_unix_ms`); the switch's own clock never leaves it.
 
+mod connection;
 mod decision;
 mod histogram;
 mod oneway;
 mod server;
 
+pub use connection::{ConnectionView, ConnectionsView};
 pub use decision::{
     CandidateView, DecisionView, DeliveryView, ExplainRequest, ExplainView, GuardView,
 };

@@ -93,6 +93,11 @@ fn what_is_served_is_what_the_switch_says() {
     assert_eq!(get("/v1/servers/b%2Fc")["name"], "b/c");
     assert_eq!(get("/v1/decisions?n=3").as_array().unwrap().len(), 3);
     assert_eq!(get("/v1/decisions").as_array().unwrap().len(), 50);
+    let shown = |path| get(path)["connections"].as_array().unwrap().len();
+    assert_eq!(shown("/v1/connections?n=3"), 3);
+    assert_eq!(shown("/v1/connections"), 100);
+    assert_eq!(shown("/v1/connections?n=20000"), 10_000);
+    assert_eq!(get("/v1/connections?n=1")["open"], 20_000);
     assert_eq!(get("/v1/events")[0]["message"], "it is not checked");
     assert_eq!(get("/v1/events?n=1").as_array().unwrap().len(), 1);
     assert_eq!(get("/healthz")["healthy"], true);
@@ -185,6 +190,7 @@ fn reading_never_changes_anything() {
         "/v1/servers",
         "/v1/servers/a",
         "/v1/decisions?n=5",
+        "/v1/connections?n=5",
         "/v1/explain?url=/",
         "/v1/events",
     ] {

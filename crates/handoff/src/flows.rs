@@ -1,6 +1,10 @@
 //! Looking after the table of connections: what is silent for too long, what has ended, what a
 //! server that is gone leaves behind, and whether the books agree with the table.
 
+mod list;
+
+pub use list::{FlowState, FlowView};
+
 use crate::layout::{CLOSE, FLOW_CLOSING, FLOW_HALF, Flow, FlowKey, NOBODY, SERVERS_MAX};
 use crate::question::{Nudge, nudge};
 use crate::{Front, now_ns, sys};
@@ -66,27 +70,6 @@ impl SlotSet {
     pub fn has(&self, slot: u16) -> bool {
         self.0.get(usize::from(slot) / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
     }
-}
-
-/// One connection in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowView {
-    /// The client's end.
-    pub client: SocketAddr,
-    /// Our address.
-    pub vip: SocketAddr,
-    /// The slot of the server that has it.
-    pub holder: u16,
-    /// Whether a book counts it.
-    pub open: bool,
-    /// Requests that were looked at.
-    pub requests: u32,
-    /// Times it went to another server.
-    pub moves: u32,
-    /// Since its first request.
-    pub age: Duration,
-    /// Since its client's last packet.
-    pub silence: Duration,
 }
 
 /// How far a round has come.
@@ -324,28 +307,6 @@ impl Front {
             true
         });
         count
-    }
-
-    /// The connections in the table, `count` at most, in no order.
-    pub fn list(&self, count: usize) -> Vec<FlowView> {
-        let now = now_ns();
-        let since = |then: u64| Duration::from_nanos(now.saturating_sub(then));
-        let mut list = Vec::new();
-        self.each(|key, flow| {
-            list.push(FlowView {
-                client: key.client(),
-                vip: key.vip(),
-                holder: u16::try_from(flow.holder).unwrap_or(u16::MAX),
-                open: flow.counted != NOBODY,
-                requests: flow.requests,
-                moves: flow.moves,
-                age: since(flow.opened_ns),
-                silence: since(flow.seen_ns),
-            });
-            list.len() < count
-        });
-        list.truncate(count);
-        list
     }
 
     /// Shows each connection to `look` until it says false.

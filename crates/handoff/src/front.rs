@@ -348,6 +348,16 @@ pub(crate) fn code(delivery: Delivery) -> u8 {
     }
 }
 
+/// What a code stands for.
+pub(crate) fn delivery(code: u8) -> Delivery {
+    match code {
+        2 => Delivery::Handoff,
+        3 => Delivery::Multi,
+        4 => Delivery::Forward,
+        _ => Delivery::Relay,
+    }
+}
+
 /// Our address on the way to a server, and the interface that has it.
 fn way_to(server: SocketAddr) -> Result<(IpAddr, u32), Error> {
     let any: SocketAddr = match server {

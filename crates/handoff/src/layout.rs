@@ -65,7 +65,6 @@ pub(crate) const FLOW_CLOSING: u8 = 1;
 /// `FLOW_HALF`: the client has said all it will ever say, and waits.
 pub(crate) const FLOW_HALF: u8 = 2;
 /// `FLOW_WAITING`: the same, and so long that no book counts it.
-#[cfg(test)]
 pub(crate) const FLOW_WAITING: u8 = 3;
 #[cfg(test)]
 pub(crate) const FLOW_OPEN: u8 = 0;

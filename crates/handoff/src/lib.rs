@@ -28,7 +28,7 @@ mod sys;
 mod trial;
 
 pub use back::{Back, OwnedFlow};
-pub use flows::{FlowView, SlotSet, Swept};
+pub use flows::{FlowState, FlowView, SlotSet, Swept};
 pub use front::{Front, Limits, TAP};
 pub use key::{key_check, memo_key};
 pub use layout::{COUNTS, ENVELOPE, LAYOUT};

@@ -2,8 +2,8 @@
 //! told, so that a test can look.
 
 use crate::oneway::fabric::{
-    Book, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot, SlotSet,
-    Swept, Terms, Verdict,
+    Book, Connection, Fabric, Held, Memo, MemoKey, Owned, Repeat, Repeated, Row, RowState, Slot,
+    SlotSet, Swept, Terms, Verdict,
 };
 use crate::oneway::reason::Local;
 use distributor::{Clock, Delivery};
@@ -367,6 +367,10 @@ impl Fabric for Fake {
             flow.holder == slot && !known && owned.lacks(end.0, end.1)
         };
         self.state().take(lost, usize::MAX)
+    }
+
+    fn connections(&self, _: usize) -> Vec<Connection> {
+        Vec::new()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

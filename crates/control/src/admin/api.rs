@@ -20,6 +20,9 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Decisions that are returned when nothing is said, and at most.
 const DECISIONS_DEFAULT: usize = 50;
 const DECISIONS_MAX: usize = 10_000;
+/// The same of connections that are handed over.
+const CONNECTIONS_DEFAULT: usize = 100;
+const CONNECTIONS_MAX: usize = 10_000;
 
 #[derive(Clone)]
 struct App {
@@ -44,6 +47,7 @@ pub(super) fn routes(
         .route("/v1/servers", get(servers))
         .route("/v1/servers/{name}", patch(change_server).get(server))
         .route("/v1/decisions", get(decisions))
+        .route("/v1/connections", get(connections))
         .route("/v1/explain", get(explain))
         .route("/v1/events", get(events))
         .fallback(async || Trouble::unknown("there is nothing here"))
@@ -142,6 +146,14 @@ async fn decisions(
     Ok(Json(app.supervisor.switch().decisions(count)).into_response())
 }
 
+async fn connections(
+    State(app): State<App>,
+    query: Result<Query<Count>, QueryRejection>,
+) -> Result<Response, Trouble> {
+    let count = count(query)?.unwrap_or(CONNECTIONS_DEFAULT).min(CONNECTIONS_MAX);
+    Ok(Json(app.supervisor.switch().connections(count)).into_response())
+}
+
 async fn events(
     State(app): State<App>,
     query: Result<Query<Count>, QueryRejection>,
@@ -238,8 +250,8 @@ impl Trouble {
     }
 
     fn unknown(error: impl Into<String>) -> Self {
-        let remedy = "look at /v1/status, /v1/servers, /v1/decisions, /v1/explain, /v1/events, \
-                      /metrics, /healthz, /readyz or the page at /";
+        let remedy = "look at /v1/status, /v1/servers, /v1/decisions, /v1/connections, /v1/explain, \
+                      /v1/events, /metrics, /healthz, /readyz or the page at /";
         let (error, remedy) = (error.into(), remedy.to_owned());
         Self { status: StatusCode::NOT_FOUND, error, remedy }
     }

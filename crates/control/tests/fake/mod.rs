@@ -4,9 +4,10 @@
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use control::view::{
-    AgentView, CandidateView, ConfigView, DecisionCount, DecisionView, DoubtView, ExplainRequest,
-    ExplainView, GuardView, Histogram, InterfaceView, LATENCY_BOUNDS_S, ListenerView, OnewayServer,
-    OnewayView, Replies, RequestCount, RouteDuration, ServerView, Status, Totals,
+    AgentView, CandidateView, ConfigView, ConnectionView, ConnectionsView, DecisionCount,
+    DecisionView, DoubtView, ExplainRequest, ExplainView, GuardView, Histogram, InterfaceView,
+    LATENCY_BOUNDS_S, ListenerView, OnewayServer, OnewayView, Replies, RequestCount, RouteDuration,
+    ServerView, Status, Totals,
 };
 use control::{Refusal, Switch};
 use policy::State;
@@ -91,6 +92,16 @@ impl Switch for Fake {
             ..DecisionView::default()
         };
         (0..100).map(decision).take(count).collect()
+    }
+
+    fn connections(&self, count: usize) -> ConnectionsView {
+        let connection = |port: u32| ConnectionView {
+            client: format!("192.0.2.7:{port}"),
+            delivery: "handoff".to_owned(),
+            ..ConnectionView::default()
+        };
+        let connections = (1..=20_000).map(connection).take(count).collect();
+        ConnectionsView { open: 20_000, connections }
     }
 
     fn explain(&self, request: &ExplainRequest) -> Result<ExplainView, Refusal> {
