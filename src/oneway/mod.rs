@@ -3,9 +3,10 @@
 //! The kernel's side ([`Fabric`]) answers SYNs, hands connections over and counts them. Here is
 //! what it cannot do by itself: `asking` answers its questions by the rules and the one policy,
 //! `bridge` tells it what it may repeat (`promises`), `roster` keeps servers and slots together
-//! over restarts, `keeper` looks after the tables, `posts` after the programs, `trust` knows who can take connections over by
-//! what servers' agents say ([`crate::gather`] asks them), `telling` writes down what the kernel
-//! did alone. Nothing here knows eBPF but `front`, which is there with feature `oneway`.
+//! over restarts, `keeper` looks after the tables, `posts` after the programs' places, `trust`
+//! knows who can take connections over by what servers' agents say ([`crate::gather`] asks them),
+//! `telling` writes down what the kernel did alone. Nothing here knows eBPF but `front`, which is
+//! there with feature `oneway`.
 
 mod asking;
 mod bridge;

@@ -206,8 +206,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Whether connections that could be handed over are, to one server at least, and by programs that
-    /// are where they are to be. They are answered
+    /// Whether connections that could be handed over are, to one server at least, and by programs
+    /// that are where they are to be. They are answered
     /// in any case, by the relay.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! By rtnetlink(7): the filter itself carries its program's name, which anybody may read. To ask
 //! for a program by its number takes CAP_SYS_ADMIN, which an agent need not have. Layouts are those
-//! of linux/rtnetlink.h and linux/pkt_cls.h; what comes back is read as if it were not the kernel's.
+//! of linux/rtnetlink.h and linux/pkt_cls.h; what comes back is read as if it were not the
+//! kernel's.
 
 use crate::object::{Error, index_of};
 use rustix::io::Errno;

@@ -250,8 +250,8 @@ impl Trouble {
     }
 
     fn unknown(error: impl Into<String>) -> Self {
-        let remedy = "look at /v1/status, /v1/servers, /v1/decisions, /v1/connections, /v1/explain, \
-                      /v1/events, /metrics, /healthz, /readyz or the page at /";
+        let remedy = "look at /v1/status, /v1/servers, /v1/decisions, /v1/connections, \
+                      /v1/explain, /v1/events, /metrics, /healthz, /readyz or the page at /";
         let (error, remedy) = (error.into(), remedy.to_owned());
         Self { status: StatusCode::NOT_FOUND, error, remedy }
     }

@@ -45,7 +45,8 @@ pub enum FlowState {
 }
 
 impl Front {
-    /// The connections in the table, `count` at most, in no order. Those of the relay are not there.
+    /// The connections in the table, `count` at most, in no order. Those of the relay are not
+    /// there.
     pub fn list(&self, count: usize) -> Vec<FlowView> {
         let now = now_ns();
         let since = |then: u64| Duration::from_nanos(now.saturating_sub(then));
