@@ -17,18 +17,7 @@ const CONNECTIONS: usize = 4 * 2_000;
 pub fn run(args: &Flags) -> Outcome {
     let mut out = io::stdout().lock();
     if args.list {
-        let (mut full, mut quick) = (Duration::ZERO, Duration::ZERO);
-        for experiment in EXPERIMENTS {
-            let Experiment { name, title, source, .. } = experiment;
-            let (own, short) = (experiment.about(Size::Full)?, experiment.about(Size::Quick)?);
-            let (own_s, short_s) = (own.as_secs(), short.as_secs());
-            writeln!(out, "{name:15} {own_s:4} s, quick {short_s:3} s: {title} ({source})")?;
-            full += own;
-            quick += short;
-        }
-        let (full_s, quick_s) = (full.as_secs(), quick.as_secs());
-        writeln!(out, "{:15} {full_s:4} s, quick {quick_s:3} s, as planned", "all")?;
-        return Ok(Exit::Done);
+        return list(&mut out);
     }
     if let Some(path) = &args.page {
         return page_anew(&args.out, path);
@@ -84,6 +73,22 @@ pub fn run(args: &Flags) -> Outcome {
         say(format_args!("baton: {missing} points could not be measured: see above"));
         return Ok(Exit::Environment);
     }
+    Ok(Exit::Done)
+}
+
+/// What there is, and how long it takes.
+fn list(out: &mut impl Write) -> Outcome {
+    let (mut full, mut quick) = (Duration::ZERO, Duration::ZERO);
+    for experiment in EXPERIMENTS {
+        let Experiment { name, title, source, .. } = experiment;
+        let (own, short) = (experiment.about(Size::Full)?, experiment.about(Size::Quick)?);
+        let (own_s, short_s) = (own.as_secs(), short.as_secs());
+        writeln!(out, "{name:15} {own_s:4} s, quick {short_s:3} s: {title} ({source})")?;
+        full += own;
+        quick += short;
+    }
+    let (full_s, quick_s) = (full.as_secs(), quick.as_secs());
+    writeln!(out, "{:15} {full_s:4} s, quick {quick_s:3} s, as planned", "all")?;
     Ok(Exit::Done)
 }
 

@@ -32,8 +32,8 @@ pub const EXPERIMENT: Experiment = Experiment {
            static here, so that programs are fewer of the requests, and cost more each. The 10 s \
            are the model's, like all times. LARD with its own, undelayed count is shown beside, \
            as it was published in 1998.",
-    left_out: "the static workload with other than 160 clients and the light one with other than 240, \
-               which are curves in Figs. 7, 8 and 10; LARD without delay on both",
+    left_out: "the static workload with other than 160 clients and the light one with other than \
+               240, which are curves in Figs. 7, 8 and 10; LARD without delay on both",
     scenario: include_str!("../../experiments/cap/scenario.toml"),
     plan,
     pictures: &[

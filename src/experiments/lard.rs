@@ -32,8 +32,8 @@ pub const EXPERIMENT: Experiment = Experiment {
            LARD/R's K of 20 s is longer than most points. Everybody is measured on the same \
            requests, but for those whose 40 s end before; repeats are of other twins, or of the \
            next part of the real trace.",
-    left_out: "IBM's twin and the real trace with other than eight servers; our own bounded hashing \
-               where no claim is judged; repeats there",
+    left_out: "IBM's twin and the real trace with other than eight servers; our own bounded \
+               hashing where no claim is judged; repeats there",
     scenario: include_str!("../../experiments/lard/scenario.toml"),
     plan,
     pictures: &[
