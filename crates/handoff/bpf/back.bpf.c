@@ -219,9 +219,11 @@ static __always_inline int queried(struct __sk_buff *skb, struct letter *letter)
 		owned = NULL;
 	look(skb, p, &standing);
 	if (owned && p->seq == bpf_ntohl(letter->envelope.seq)) {
-		if (standing.found == FOUND_NONE && owned->released &&
-		    owned->released_seq == p->seq) {
-			/* Our answer was lost. */
+		if (owned->released && owned->released_seq == p->seq) {
+			/* Our answer was lost, or this copy was on its way already. What was to end the
+			 * socket may have been lost too, or waits behind us: the request is another's. */
+			if (standing.found == FOUND_LIVE)
+				kill_socket(skb);
 			count(COUNT_RELEASED_AGAIN);
 			return send_back(skb, letter, KIND_RELEASED);
 		}

@@ -29,6 +29,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("a hand-over of another connection on the port kills the stale socket first", stale),
     ("a question while the reply is under way delivers the request here", kept),
     ("a question at rest gives the connection back", released),
+    ("a question that comes twice before the socket is gone is no request", released_not_gone),
     ("a question about a connection that is not here is dropped", query_orphan),
     ("a hand-over from before the release is a ghost", ghost_of_released),
     ("a tag is kept for the request that it came with", tagged),
@@ -198,6 +199,15 @@ fn released(s: &Server<'_>) {
     s.shown(&letter.frame()).is(REDIRECTED, "released_again", &answer(letter));
     // What comes for it now is no reason to reset the client, who is elsewhere.
     s.shown(&client.acks().frame()).leaves(DROPPED, "orphan");
+}
+
+fn released_not_gone(s: &Server<'_>) {
+    let (client, first, next, _) = at_rest(s);
+    let letter = query(s, &next, &first);
+    s.shown_in_vain(&letter.frame()).is(REDIRECTED, "released", &answer(letter.clone()));
+    s.unacknowledged(&client, Some(0));
+    s.shown(&letter.frame()).is(REDIRECTED, "released_again", &answer(letter));
+    s.unacknowledged(&client, None);
 }
 
 fn query_orphan(s: &Server<'_>) {

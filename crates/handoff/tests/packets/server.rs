@@ -94,10 +94,19 @@ impl<'a> Server<'a> {
         self.tried(&Trial { summed: true, ..Trial::new(frame, self.interface) })
     }
 
+    /// Shows it a packet as another machine's: what the program then sends to itself is lost.
+    pub fn shown_in_vain(&self, frame: &[u8]) -> Seen {
+        self.tried_as(&OURS, &Trial::new(frame, self.interface))
+    }
+
     /// With the machine's own Ethernet address, so that what the program sends to itself arrives.
     fn tried(&self, trial: &Trial<'_>) -> Seen {
+        self.tried_as(&self.mac, trial)
+    }
+
+    fn tried_as(&self, mac: &[u8; 6], trial: &Trial<'_>) -> Seen {
         let before = self.back.counters();
-        let frame = [&self.mac[..], &trial.frame[6..]].concat();
+        let frame = [&mac[..], &trial.frame[6..]].concat();
         let mut tried = self.back.try_packet(&Trial { frame: &frame, ..*trial }).unwrap();
         for at in [0, 6] {
             if tried.frame[at..at + 6] == self.mac {
