@@ -147,13 +147,15 @@ static __always_inline void kill_socket(struct __sk_buff *skb)
 	skb->mark = mark;
 }
 
-/* The copy has come: p is a packet of the connection, at ETH_HLEN. */
-static __always_inline int be_killer(struct __sk_buff *skb, const struct packet *p)
+/* The copy has come: p is a packet of the connection, at ETH_HLEN. `live`: what is in the way may be
+ * more than a connection in TIME_WAIT. */
+static __always_inline int be_killer(struct __sk_buff *skb, const struct packet *p, int live)
 {
 	struct standing standing;
 
 	look(skb, p, &standing);
-	if (standing.found == FOUND_NONE || become_rst(skb, p, standing.rcv_nxt))
+	if (standing.found == FOUND_NONE || (standing.found == FOUND_LIVE && !live) ||
+	    become_rst(skb, p, standing.rcv_nxt))
 		return TC_ACT_SHOT;
 	return TC_ACT_OK;
 }

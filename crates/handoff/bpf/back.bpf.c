@@ -153,6 +153,18 @@ static __always_inline int take_over(struct __sk_buff *skb, struct letter *lette
 	return TC_ACT_OK;
 }
 
+/* The copy that was to end the socket in the way of a letter, or to give the connection up. The letter
+ * may have come twice at once, and what is there now may be made from the other one. */
+static __always_inline int killer_came(struct __sk_buff *skb, struct letter *letter)
+{
+	struct owned *owned = bpf_map_lookup_elem(&owned_flows, &letter->inner.key);
+
+	if (owned && !owned->released && owned->mark_seq == bpf_ntohl(letter->envelope.seq) &&
+	    owned->connection == bpf_ntohl(letter->envelope.connection))
+		return TC_ACT_SHOT;
+	return take_out(skb, letter) ? TC_ACT_SHOT : be_killer(skb, &letter->inner, 1);
+}
+
 /* Ends the socket in the way and has this packet come again behind that. */
 static __always_inline int clear_way(struct __sk_buff *skb)
 {
@@ -270,7 +282,7 @@ static __always_inline int letter_came(struct __sk_buff *skb, const struct packe
 		break;
 	}
 	if (skb->mark == MARK_KILL)
-		return take_out(skb, &letter) ? TC_ACT_SHOT : be_killer(skb, &letter.inner);
+		return killer_came(skb, &letter);
 	listener = listener_of(&letter.inner.key);
 	if (!listener)
 		return drop(COUNT_NO_LISTENER);

@@ -182,7 +182,7 @@ int front_ingress(struct __sk_buff *skb)
 	if (t->p.protocol != IPPROTO_TCP || parse_tcp(skb, &t->p, bytes))
 		return PASS;
 	if (skb->mark == MARK_KILL)
-		return be_killer(skb, &t->p);
+		return be_killer(skb, &t->p, 0);
 	if (skb->ifindex == site.tap_ifindex && read_note(skb, t))
 		return TC_ACT_SHOT;
 	t->now_ns = bpf_ktime_get_coarse_ns();

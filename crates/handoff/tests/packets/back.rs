@@ -6,7 +6,8 @@ use crate::segment::{
 };
 use crate::server::Server;
 use crate::stage::{
-    Client, DROPPED, FORWARD, MULTI, NOT_OURS, NOTHING, REDIRECTED, SINGLE, UP_THE_STACK, get,
+    Client, DROPPED, FORWARD, MARK_KILL, MULTI, NOT_OURS, NOTHING, REDIRECTED, SINGLE,
+    UP_THE_STACK, get, tcp_double,
 };
 
 pub type Fixture = (&'static str, fn(&Server<'_>));
@@ -27,6 +28,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("a segment of a connection that was handed over is the socket's", known),
     ("an older hand-over of the same connection is a ghost", ghost),
     ("a hand-over of another connection on the port kills the stale socket first", stale),
+    ("what was to end a stale socket does not end the one made since", late_killer),
     ("a question while the reply is under way delivers the request here", kept),
     ("a question at rest gives the connection back", released),
     ("a question that comes twice before the socket is gone is no request", released_not_gone),
@@ -157,6 +159,18 @@ fn stale(s: &Server<'_>) {
     s.shown_marked(&letter.frame(), MARK_AGAIN).went(DROPPED, "adopt_refused");
     s.gets(&letter, "adopted");
     assert_eq!(s.back.first(anew.at, anew.vip), Some(first.seq));
+}
+
+fn late_killer(s: &Server<'_>) {
+    let (client, first, letter) = taken(s, MULTI);
+    // The copy of a hand-over that came while the stale socket was there still.
+    s.shown_marked(&letter.frame(), MARK_KILL).went(DROPPED, NOTHING);
+    // But for the next hand-over it is a stale one.
+    let next = s.letter(&client.says(get("/4k")), first.seq);
+    let seen = s.shown_marked(&next.frame(), MARK_KILL);
+    seen.went(UP_THE_STACK, NOTHING);
+    let frame = &seen.tried.frame;
+    assert_eq!((frame[if s.v6 { 67 } else { 47 }], tcp_double(frame, 4)), (RST | ACK, client.next));
 }
 
 fn query(s: &Server<'_>, next: &Segment, first: &Segment) -> Letter {

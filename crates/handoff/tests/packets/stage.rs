@@ -18,7 +18,9 @@ pub const NOT_OURS: i32 = -1;
 pub const DROPPED: i32 = 2;
 pub const REDIRECTED: i32 = 7;
 
-/// What the program writes on packets that it sends to itself.
+/// What the programs write on packets that they send to themselves: to end a socket in the way, and
+/// for the relay.
+pub const MARK_KILL: u32 = 0xba70_0001;
 pub const MARK_RELAY: u32 = 0xba70_0003;
 
 /// Nothing counted.

@@ -3,8 +3,11 @@
 use crate::Fixture;
 use crate::segment::{ACK, PSH, Segment, framed, sign};
 use crate::segment::{OURS, SENDER};
-use crate::stage::{DROPPED, MULTI, NOBODYS, NOT_OURS, NOTHING, REDIRECTED, Stage, get};
+use crate::stage::{
+    Client, DROPPED, MARK_KILL, MULTI, NOBODYS, NOT_OURS, NOTHING, REDIRECTED, Stage, get,
+};
 use handoff::Repeat;
+use std::net::{TcpListener, TcpStream};
 
 pub const FIXTURES: &[Fixture] = &[
     ("the field's name may be in any case, with up to three blanks around its value", host_cases),
@@ -28,6 +31,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("an IPv6 packet with mapped IPv4 addresses is the stack's, which drops it", mapped),
     ("UDP, ICMP and other protocols are the stack's", other_protocols),
     ("a sum made by hardware stays right where packets go up", summed),
+    ("what was to clear the relay's way does not end an established socket", late_killer),
 ];
 
 /// Whether the program knows a head again that user space knows.
@@ -267,4 +271,14 @@ fn summed(t: &Stage<'_>) {
     shown(&client.says(get("/unknown"))).went(REDIRECTED, "asked");
     shown(&client.says("no HTTP")).leaves(DROPPED, "local_not_http local_refused");
     shown(&client.says(get("/known"))).went(REDIRECTED, "repeated handed_over");
+}
+
+fn late_killer(t: &Stage<'_>) {
+    let listener = TcpListener::bind((t.vip(MULTI).ip(), 0)).unwrap();
+    let vip = listener.local_addr().unwrap();
+    let stream = TcpStream::connect(vip).unwrap();
+    let (_relays, at) = listener.accept().unwrap();
+    assert_eq!(stream.local_addr().unwrap(), at);
+    let client = Client { at, vip, ..t.client(MULTI) };
+    t.tried(&client.says(get("/")).frame(), t.interface, MARK_KILL).went(DROPPED, NOTHING);
 }
