@@ -6,26 +6,48 @@
 
 #include "stranger.h"
 
-/* The segment was decided for `slot`: it stays, is tagged, or is offered for a move. */
+/* The request was offered for a move before, if it comes `again`: its holder may have given the
+ * connection up, and whatever became of the other since, will not answer it. One that is doubted
+ * may as well never have heard the question: every other time it gets the request itself. */
+static __always_inline int offered(struct flow *flow, const struct server *holder)
+{
+	if (holder->state < SERVER_DOUBTED)
+		return 1;
+	if (holder->state == SERVER_DEAF)
+		return 0;
+	flow->asked ^= 1;
+	return !flow->asked;
+}
+
+/* The segment was decided for `slot`, now or when it came first: it stays, is tagged, or is offered for
+ * a move. */
 static __always_inline int deliver(struct __sk_buff *skb, struct passage *t, struct flow *flow,
-				   const struct server *holder, __u32 slot)
+				   const struct server *holder, __u32 slot, int again)
 {
 	struct server *other;
+	int stays;
 
 	if (slot == flow->holder)
 		return send_plain(skb, &t->p, flow, holder);
 	other = bpf_map_lookup_elem(&servers, &slot);
-	if (slot != RELAY && (!other || other->state != SERVER_UP))
-		return send_plain(skb, &t->p, flow, holder);
-	/* It would not hear that it is to give the connection up, or whose the request is. */
-	if (holder->state >= SERVER_DOUBTED)
-		return send_plain(skb, &t->p, flow, holder);
+	/* The other takes nothing new; or the holder would not hear that it is to give the connection
+	 * up, or whose the request is. */
+	stays = (slot != RELAY && (!other || other->state != SERVER_UP)) ||
+		holder->state >= SERVER_DOUBTED;
 	if (flow->delivery == DELIVERY_FORWARD) {
 		/* A verdict for the relay means a relay, and it is at one. */
-		if (!other)
+		if (stays || !other)
 			return send_plain(skb, &t->p, flow, holder);
 		return send_tagged(skb, &t->p, flow, holder, other);
 	}
+	if (again ? !offered(flow, holder) : stays) {
+		/* Also when it comes again: nobody was asked to give it up. */
+		if (!again)
+			flow->decided = flow->holder;
+		return send_plain(skb, &t->p, flow, holder);
+	}
+	if (!again)
+		flow->asked = 0;
 	count(COUNT_QUERIED);
 	return send_letter(skb, &t->p, flow, holder, KIND_QUERY);
 }
@@ -79,7 +101,7 @@ static __always_inline int next_request(struct __sk_buff *skb, struct passage *t
 	flow->decided = slot;
 	flow->decided_ack = t->p.ack;
 	flow->requests++;
-	return deliver(skb, t, flow, holder, slot);
+	return deliver(skb, t, flow, holder, slot, 0);
 }
 
 /* Whether the client uses the port again: this segment ends another handshake. With payload it begins
@@ -172,7 +194,7 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 		return send_letter(skb, &t->p, flow, holder, KIND_HANDOFF);
 	}
 	if (t->p.seq == flow->decided_seq && flow->decided != ASK)
-		return deliver(skb, t, flow, holder, flow->decided);
+		return deliver(skb, t, flow, holder, flow->decided, 1);
 	if (t->p.seq == flow->decided_seq && !t->answered)
 		return asked_again(skb, t, flow, holder);
 	if (flow->delivery == DELIVERY_HANDOFF)

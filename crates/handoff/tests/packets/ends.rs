@@ -2,7 +2,7 @@
 
 use crate::Fixture;
 use crate::next::after_reply;
-use crate::segment::{ACK, FIN, PSH, RST, Segment, usual_stamps};
+use crate::segment::{ACK, FIN, PSH, QUERY, RST, Segment, usual_stamps};
 use crate::stage::{DROPPED, FORWARD, MULTI, REDIRECTED, SINGLE, Stage, get};
 use handoff::State;
 
@@ -15,6 +15,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("a RST to a server that is down gets no answer", down_rst),
     ("a hand-over that is repeated to a server that is doubted is reset", deaf_again),
     ("a server that is doubted is not asked to give a connection up", deaf_asked),
+    ("a question to one that is doubted since is repeated every other time", doubted_since),
     ("who needs envelopes is reset at a server that is deaf, and others go on", deaf),
     ("a FIN that overtakes what is before it counts when its client goes on after it", early_fin),
     ("who goes on after a last word that its server cannot have heard is counted again", no_end),
@@ -88,6 +89,29 @@ fn deaf_asked(t: &Stage<'_>) {
         t.set_server(0, State::Doubted);
         let next = client.says(get("/other"));
         t.sees(&next).is(REDIRECTED, counts, &t.forwarded(&next, &first, 0));
+    }
+}
+
+/// It may have given the connection up, or may never have heard the question.
+fn doubted_since(t: &Stage<'_>) {
+    let (client, first) = after_reply(t, MULTI);
+    t.knows("/other", 1);
+    let next = client.says(get("/other"));
+    t.sees(&next).went(REDIRECTED, "repeated queried");
+    t.set_server(0, State::Doubted);
+    let plain = t.forwarded(&next, &first, 0);
+    let query = t.hand_over(&next, 0).kind(QUERY).of(first.seq).frame();
+    for _ in 0..2 {
+        t.sees(&next).is(REDIRECTED, "forwarded", &plain);
+        t.sees(&next).is(REDIRECTED, "queried", &query);
+    }
+    // Nothing in an envelope arrives any more.
+    t.set_server(0, State::Deaf);
+    if t.v6 {
+        t.sees(&next).went(REDIRECTED, "reset_down closed");
+    } else {
+        t.sees(&next).is(REDIRECTED, "forwarded", &plain);
+        t.sees(&next).is(REDIRECTED, "forwarded", &plain);
     }
 }
 

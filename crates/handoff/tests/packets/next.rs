@@ -21,6 +21,10 @@ pub const FIXTURES: &[Fixture] = &[
     ("a later request for the relay is a question to the holder too", to_relay),
     ("the same request again gets the same answer, without another decision", again),
     ("a request for a server that takes nothing new stays with the holder", draining_other),
+    (
+        "a question may have been answered: it is repeated whatever became of the other",
+        queried_again,
+    ),
     ("what is older than the last request goes to the holder", old),
     ("a late copy of the first segment does not hand over again", late_first),
     ("data out of place goes to the holder, and the next request may still move", wild_data),
@@ -188,6 +192,27 @@ fn draining_other(t: &Stage<'_>) {
         let next = client.says(get("/other"));
         let frame = t.forwarded(&next, &first, 0);
         t.sees(&next).is(REDIRECTED, "repeated forwarded", &frame);
+        // Nobody was asked to give it up, and nobody is when it comes again.
+        t.sees(&next).is(REDIRECTED, "forwarded", &frame);
+        t.set_server(1, State::Up);
+        t.sees(&next).is(REDIRECTED, "forwarded", &frame);
+    }
+}
+
+fn queried_again(t: &Stage<'_>) {
+    let states = [State::Draining, State::Doubted, State::Deaf, State::Down];
+    for state in states.map(Some).into_iter().chain([None]) {
+        t.set_server(1, State::Up);
+        let (client, first) = after_reply(t, MULTI);
+        t.knows("/other", 1);
+        let next = client.says(get("/other"));
+        let letter = query(t, &next, &first).frame();
+        t.sees(&next).is(REDIRECTED, "repeated queried", &letter);
+        match state {
+            Some(state) => t.set_server(1, state),
+            None => t.front.set_row(1, None).unwrap(),
+        }
+        t.sees(&next).is(REDIRECTED, "queried", &letter);
     }
 }
 
