@@ -119,7 +119,8 @@ static __noinline enum adopted adopt(struct __sk_buff *skb, const struct packet 
 	return refused ? ADOPT_REFUSED : ADOPTED;
 }
 
-/* Makes the packet at ETH_HLEN a RST with sequence number `seq`. Payload may stay: nobody reads it. */
+/* Makes the packet at ETH_HLEN a RST with sequence number `seq`. Payload may stay: nobody reads it. The
+ * options become payload too: time stamps older than those of the socket in the way would save it. */
 static __always_inline int become_rst(struct __sk_buff *skb, const struct packet *p, __u32 seq)
 {
 	__u32 sum = p->l4 + __builtin_offsetof(struct tcphdr, check);
@@ -130,7 +131,7 @@ static __always_inline int become_rst(struct __sk_buff *skb, const struct packet
 	seq = bpf_htonl(seq);
 	if (bpf_skb_load_bytes(skb, at, &old_flags, sizeof(old_flags)))
 		return -1;
-	flags = (old_flags & bpf_htons(0xf000)) | bpf_htons(RST | ACK);
+	flags = bpf_htons(sizeof(struct tcphdr) / 4 << 12 | RST | ACK);
 	return bpf_l4_csum_replace(skb, sum, old_flags, flags, sizeof(flags)) ||
 	       bpf_l4_csum_replace(skb, sum, old_seq, seq, sizeof(seq)) ||
 	       bpf_skb_store_bytes(skb, at, &flags, sizeof(flags), 0) ||

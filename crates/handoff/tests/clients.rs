@@ -275,7 +275,7 @@ fn a_connection_may_go_to_the_relay_after_it_was_with_a_server() {
 }
 
 /// Uses a port again and again, whatever the connection before it left behind.
-fn reuse(one_way: &OneWay, vip: SocketAddr, leave: impl Fn(Client)) {
+fn reuse(one_way: &OneWay, vip: SocketAddr, mut leave: impl FnMut(Client)) {
     let first = Client::connect(vip).unwrap();
     let port = first.stream.local_addr().unwrap().port();
     set_socket_linger(&first.stream, Some(Duration::ZERO)).unwrap();
@@ -298,14 +298,19 @@ fn reuse(one_way: &OneWay, vip: SocketAddr, leave: impl Fn(Client)) {
 #[test]
 fn a_port_can_be_used_again_whatever_is_left_on_the_servers() {
     everywhere(|one_way, vip| {
-        // The server closes first: it keeps the connection in TIME-WAIT.
+        // The server closes first: it keeps the connection in TIME-WAIT. The client's time stamps
+        // have an offset or not: at one of the changes they go back.
+        let mut offsets = ["1", "2"].into_iter().cycle();
         one_way.client(|| {
             reuse(one_way, vip, |mut client| {
                 client.send(&request("GET", "/1500", 1, "Connection: close\r\n"));
                 client.reply().unwrap().assert_is(one_way.file("/1500"), 1);
                 client.ends().unwrap();
+                let how = offsets.next().unwrap();
+                one_way.bed.set(Host::Client, "ipv4/tcp_timestamps", how).unwrap();
             });
         });
+        one_way.bed.set(Host::Client, "ipv4/tcp_timestamps", "1").unwrap();
         // The client resets, which the server hears, or does not.
         let wire = one_way.bed.wire(Host::Client).unwrap();
         for loss in [0.0, 1.0] {

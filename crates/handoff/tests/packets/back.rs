@@ -169,8 +169,11 @@ fn late_killer(s: &Server<'_>) {
     let next = s.letter(&client.says(get("/4k")), first.seq);
     let seen = s.shown_marked(&next.frame(), MARK_KILL);
     seen.went(UP_THE_STACK, NOTHING);
+    let header = if s.v6 { 54 } else { 34 };
     let frame = &seen.tried.frame;
-    assert_eq!((frame[if s.v6 { 67 } else { 47 }], tcp_double(frame, 4)), (RST | ACK, client.next));
+    assert_eq!(tcp_double(frame, 4), client.next);
+    // Without options: their time stamps may be older than those of the socket in the way.
+    assert_eq!(frame[header + 12..header + 14], [5 << 4, RST | ACK]);
 }
 
 fn query(s: &Server<'_>, next: &Segment, first: &Segment) -> Letter {
