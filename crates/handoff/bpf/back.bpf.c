@@ -16,6 +16,10 @@ char _license[] SEC("license") = "GPL";
 /* How long a late copy of a hand-over is told from a new one. */
 #define GHOST_NS 2000000000ull
 
+/* How long a socket that is not there is taken for one that a full accept queue had no room for, since
+ * it was last tried. A client waits twice as long each time: it may try for half a minute to one. */
+#define FULL_NS 30000000000ull
+
 /* Has waited behind the packet that ended the socket in its way. */
 #define MARK_AGAIN 0xba700002
 
@@ -176,6 +180,15 @@ static __always_inline int clear_way(struct __sk_buff *skb)
 	return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 }
 
+/* Whether the socket that was made from this very segment has lived: then a server has had the request,
+ * and must not have it again. Replies are followed only where connections may move. */
+static __always_inline int has_lived(const struct packet *p, const struct owned *owned)
+{
+	return owned->phase == PHASE_REST || owned->phase == PHASE_CHUNK ||
+	       before(owned->first_ack, p->ack) ||
+	       bpf_ktime_get_ns() - owned->created_ns > FULL_NS;
+}
+
 static __always_inline int handed_over(struct __sk_buff *skb, struct letter *letter,
 				       const struct listener *listener)
 {
@@ -205,9 +218,13 @@ static __always_inline int handed_over(struct __sk_buff *skb, struct letter *let
 		count(COUNT_DUPLICATE);
 		return take_out(skb, letter) ? TC_ACT_SHOT : TC_ACT_OK;
 	}
-	/* Ours, but without a socket: the accept queue was full. */
 	if (take_out(skb, letter))
 		return TC_ACT_SHOT;
+	/* Without a socket: the accept queue was full, or the server has closed. */
+	if (ours && owned->mark_seq == seq && has_lived(p, owned)) {
+		count(COUNT_RESET_GONE);
+		return TC_ACT_OK;
+	}
 	return take_over(skb, letter, listener, owned);
 }
 

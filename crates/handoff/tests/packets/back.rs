@@ -37,6 +37,8 @@ pub const FIXTURES: &[Fixture] = &[
     ("a tag is kept for the request that it came with", tagged),
     ("a tag of a connection that is not here is not kept", tag_orphan),
     ("what follows on a connection that the server has closed is for the stack to reset", gone),
+    ("a hand-over that its server has answered makes no other socket", answered),
+    ("a hand-over whose socket has been gone for long makes no other socket", gone_for_long),
     ("an envelope with any byte changed is dropped", any_byte),
     ("an envelope of another kind is dropped", other_kinds),
     ("an envelope for an address that is not ours is dropped", other_vip),
@@ -262,11 +264,54 @@ fn tag_orphan(s: &Server<'_>) {
     assert_eq!(s.back.tag(client.at, client.vip, first.seq), None);
 }
 
-fn gone(s: &Server<'_>) {
-    let (mut client, first, _) = taken(s, MULTI);
+/// The server's socket goes, and nobody has said so.
+fn ended(s: &Server<'_>, client: &Client, first: &Segment) {
     let end = s.letter(&client.acks().flags(RST | ACK), first.seq).kind(PLAIN);
     s.gets(&end, NOTHING);
-    s.unacknowledged(&client, None);
+    s.unacknowledged(client, None);
+}
+
+fn answered(s: &Server<'_>) {
+    let (client, first, letter) = taken(s, MULTI);
+    ended(s, &client, &first);
+    s.shown(&letter.frame()).is(UP_THE_STACK, "reset_gone", &first.frame());
+    // What its client has heard says so too.
+    let (mut client, first, _) = half(s);
+    client.next = first.seq;
+    client.heard(1);
+    let again = client.says(HALF);
+    let letter = s.letter(&again, first.seq);
+    s.shown(&letter.frame()).is(UP_THE_STACK, "reset_gone", &again.frame());
+}
+
+/// What nginx waits for the rest of.
+const HALF: &[u8] = b"GET /1500 HTTP/1.1\r\n";
+
+/// A connection that nginx had, and has said nothing on.
+fn half(s: &Server<'_>) -> (Client, Segment, Letter) {
+    let mut client = s.client(MULTI);
+    let first = client.says(HALF);
+    client.past(&first);
+    let letter = s.letter(&first, first.seq);
+    s.gets(&letter, "adopted");
+    s.unacknowledged(&client, Some(0));
+    ended(s, &client, &first);
+    (client, first, letter)
+}
+
+fn gone_for_long(s: &Server<'_>) {
+    let (client, first, letter) = half(s);
+    // For all that is known the queue was full.
+    s.shown(&letter.frame()).is(DROPPED, "adopt_refused", &first.frame());
+    s.made_earlier(&client, 29);
+    s.shown(&letter.frame()).is(DROPPED, "adopt_refused", &first.frame());
+    s.made_earlier(&client, 2);
+    s.shown(&letter.frame()).is(UP_THE_STACK, "reset_gone", &first.frame());
+}
+
+fn gone(s: &Server<'_>) {
+    let (mut client, first, _) = taken(s, MULTI);
+    ended(s, &client, &first);
     // It has not heard of the server: for all it knows the queue was full, and it asks again.
     s.shown(&client.acks().frame()).leaves(DROPPED, "orphan");
     client.heard(1);

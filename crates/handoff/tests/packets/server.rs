@@ -1,9 +1,11 @@
 //! The server's program on a machine with a real nginx: envelopes that shall make sockets come over
 //! the network, as the front-end would send them; the packet in question is then tried.
 
+use crate::seal::octets;
 use crate::segment::{HANDOFF, KEY, Letter, OURS, PORT, TRACK, WITH_SACK};
 use crate::stage::{Client, FORWARD, MULTI, NOBODYS, SINGLE, Seen, counted};
-use handoff::{Back, Delivery, Site, Trial};
+use handoff::{Back, Delivery, LAYOUT, Site, Trial};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -147,6 +149,20 @@ impl<'a> Server<'a> {
             let queue = fields[4].split(':').next().unwrap();
             is_it.then(|| u32::from_str_radix(queue, 16).unwrap())
         })
+    }
+
+    /// Its program has made this client's socket so many seconds earlier than it did.
+    pub fn made_earlier(&self, client: &Client, seconds: u64) {
+        let pin = self.bed.pins(Host::Server(1)).join(format!("owned_flows-{LAYOUT}"));
+        let map = MapHandle::from_pinned_path(pin).unwrap();
+        let (at, vip) = (octets(client.at.ip()), octets(client.vip.ip()));
+        let ports = [client.at.port(), client.vip.port()].map(u16::to_be_bytes);
+        let key = [&at[..], &vip[..], &ports[0], &ports[1]].concat();
+        let mut owned = map.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+        // `struct owned` begins with that time.
+        let made = u64::from_ne_bytes(owned[..8].try_into().unwrap());
+        owned[..8].copy_from_slice(&(made - seconds * 1_000_000_000).to_ne_bytes());
+        map.update(&key, &owned, MapFlags::EXIST).unwrap();
     }
 
     /// Bytes of the whole reply to this request, asked for in the usual way.
