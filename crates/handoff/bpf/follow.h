@@ -164,7 +164,8 @@ static long follow_chunk(__u64 index, struct chunks *c)
 		size = size << 4 | digit;
 		digits++;
 	}
-	if (!digits || digits > 8 || line[digits] != '\r' || line[digits + 1] != '\n') {
+	/* More than half of the circle could not be told from something that has come already. */
+	if (!digits || size > 0x7fffffff || line[digits] != '\r' || line[digits + 1] != '\n') {
 		unsure(owned);
 		return 1;
 	}

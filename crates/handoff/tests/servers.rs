@@ -10,9 +10,8 @@ mod site;
 use handoff::{Delivery, Row, State};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use site::client::{Client, Reply, get, request};
-use site::{Asked, OneWay, PATIENCE, accept, becomes, by_query, everywhere, open_back, open_front};
+use site::{Asked, PATIENCE, accept, becomes, by_query, everywhere, open_back, open_front};
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -258,20 +257,12 @@ fn clients_of_a_dead_server_are_reset_promptly_and_nobody_else_is() {
     });
 }
 
-/// Has the first server's connections accepted by a listener of ours.
-fn own_server(one_way: &OneWay, vip: SocketAddr) -> TcpListener {
-    let at = SocketAddr::new(vip.ip(), 8080);
-    let listener = one_way.listener(Host::Server(1), at);
-    one_way.backs[0].listen(vip, Some(Delivery::Multi), 8080, 8080).unwrap();
-    listener
-}
-
 #[test]
 fn a_connection_stays_while_its_server_pauses_in_the_middle_of_a_reply() {
     everywhere(|one_way, vip| {
-        let listener = own_server(one_way, vip);
+        let listener = one_way.own_server(vip);
         // Begin and end of a reply, with all of the first part acknowledged between them.
-        let pauses: [(&[u8], &[u8], &[u8]); 5] = [
+        let pauses: [(&[u8], &[u8], &[u8]); 6] = [
             (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", b"world", b"helloworld"),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"hello", b"hello"),
             (b"HTTP/1.1 200 OK\r\nContent-L", b"ength: 5\r\n\r\nhello", b"hello"),
@@ -279,6 +270,12 @@ fn a_connection_stays_while_its_server_pauses_in_the_middle_of_a_reply() {
                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
                 b"1\r\n!\r\n0\r\n\r\n",
                 b"hello!",
+            ),
+            // Counted in 32 bits this chunk ends before it begins.
+            (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffe\r\n0\r\n\r\n",
+                b"",
+                b"",
             ),
             (b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 204 None\r\n\r\n", b""),
         ];
@@ -298,6 +295,10 @@ fn a_connection_stays_while_its_server_pauses_in_the_middle_of_a_reply() {
                 // It comes here, though it is for the second server, and is answered here.
                 assert_eq!(server.some(next.len()).unwrap(), next);
                 assert_eq!(one_way.count_back("kept"), kept + 1, "{}", one_way.counts());
+                // Of 4 GiB nobody sends all.
+                if end.is_empty() {
+                    return;
+                }
                 server.send(end);
                 server.send(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes");
                 let mut reply = client.reply().unwrap();
@@ -315,7 +316,7 @@ fn a_connection_stays_while_its_server_pauses_in_the_middle_of_a_reply() {
 #[test]
 fn clients_in_front_of_a_full_queue_are_served_when_there_is_room() {
     everywhere(|one_way, vip| {
-        let listener = own_server(one_way, vip);
+        let listener = one_way.own_server(vip);
         rustix::net::listen(&listener, 2).unwrap();
         let full = || one_way.netstat(Host::Server(1), "ListenOverflows");
         let before = full();

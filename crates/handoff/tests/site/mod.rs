@@ -96,6 +96,13 @@ impl OneWay {
         self.bed.enter(host, || TcpListener::bind(at)).unwrap().unwrap()
     }
 
+    /// Has the first server's connections accepted by a listener of ours.
+    pub fn own_server(&self, vip: SocketAddr) -> TcpListener {
+        let listener = self.listener(Host::Server(1), SocketAddr::new(vip.ip(), 8080));
+        self.backs[0].listen(vip, Some(Delivery::Multi), 8080, 8080).unwrap();
+        listener
+    }
+
     /// The sum of a counter of a machine's kernel over the lines of `netstat`, such as
     /// `ListenOverflows`.
     pub fn netstat(&self, host: Host, name: &str) -> u64 {
