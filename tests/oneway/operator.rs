@@ -30,6 +30,8 @@ fn status_explain_page_and_metrics_agree_on_what_was_handed_over() {
         let mut relayed = site.client();
         relayed.fetch(&files[2]);
         site.status_when(|status| status.agents.iter().all(|agent| agent.answers > 0));
+        // The client may have its reply before that is counted.
+        site.status_when(|status| status.in_flight == 0 && status.replies.success == 1);
 
         let status = says(site, &["status"]);
         let addresses = site.bed.vip().at(80).map(|address| address.to_string()).join(", ");

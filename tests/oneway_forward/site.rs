@@ -119,6 +119,14 @@ impl Site {
         self.load(number, |_| true).forwarding.unwrap()
     }
 
+    /// What its relay has done, as soon as the servers have answered so many requests: the client
+    /// may have the last reply before that is counted.
+    pub fn forwarded(&self, number: u16, answered: [u64; 2]) -> Forwarding {
+        let peers = |load: &LoadReport| load.forwarding.clone().unwrap().peers;
+        let requests = |load: &LoadReport| peers(load).into_iter().map(|peer| peer.requests);
+        self.load(number, |load| requests(load).eq(answered)).forwarding.unwrap()
+    }
+
     /// An agent's page of metrics.
     pub fn metrics(&self, number: u16) -> String {
         let address = SocketAddr::from((self.bed.server(number).v4, PORT));

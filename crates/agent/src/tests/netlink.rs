@@ -4,6 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = u16::try_from(4 + value.len()).unwrap().to_ne_bytes().to_vec();
@@ -139,7 +140,15 @@ fn a_socket_of_this_machine_is_found_with_who_waits_and_who_is_connected() {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let local = socket.local_addr().unwrap();
     let client = std::net::TcpStream::connect(local).unwrap();
-    let found = listeners(local.port()).unwrap();
+    // The client is connected a moment before its connection is in the queue.
+    let end = Instant::now() + Duration::from_secs(20);
+    let found = loop {
+        let found = listeners(local.port()).unwrap();
+        if found.iter().any(|one| one.queue > 0) || Instant::now() > end {
+            break found;
+        }
+        std::thread::yield_now();
+    };
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].local, found[0].queue, found[0].mptcp), (local, 1, false));
     assert!(found[0].backlog >= 100);
