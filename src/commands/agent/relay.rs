@@ -279,7 +279,9 @@ mod tests {
 
     #[test]
     fn an_agent_that_listens_on_every_address_leaves_its_relay_none() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Kept, so that nobody else is given the port when the agent lets it go.
+        let kept = testbed::Port::kept().unwrap();
+        let taken = TcpListener::bind(kept.address()).unwrap();
         let plan = Plan {
             settings: Settings::default(),
             workers: 1,
@@ -287,7 +289,7 @@ mod tests {
             servers: Vec::new(),
             drain: Duration::ZERO,
         };
-        let port = taken.local_addr().unwrap().port();
+        let port = kept.address().port();
         let refused = plan.open(port).err().map(|error| format!("{error:#}")).unwrap_or_default();
         assert!(refused.contains("must listen on another address"), "{refused}");
         drop(taken);
