@@ -84,6 +84,13 @@ mod tests {
 
     #[test]
     fn what_is_burnt_is_what_was_asked_for_by_the_threads_own_clock() {
+        // What interrupts a processor may count for the thread that has it, now and then.
+        let rounds: Vec<_> = (0..3).map_while(|_| a_round_of_burning().err()).collect();
+        assert!(rounds.len() < 3, "{rounds:?}");
+    }
+
+    /// Whether as much was burnt and told as was asked for; what it was, if not.
+    fn a_round_of_burning() -> Result<(), String> {
         let mut burner = Burner::calibrated();
         let demands = [700, 3, 1, 250, 0, 4_000, 46].map(Duration::from_micros);
         let (before, mut told) = (thread_cpu(), Duration::ZERO);
@@ -96,8 +103,11 @@ mod tests {
         let (burnt, asked) = (thread_cpu() - before, Duration::from_millis(500));
         let off = burnt.as_secs_f64() / asked.as_secs_f64() - 1.0;
         // Besides the burning there is only this loop.
-        assert!(off.abs() < 0.01, "{burnt:?} instead of {asked:?}");
-        assert!(told <= burnt && told + Duration::from_millis(5) > burnt, "{told:?} of {burnt:?}");
+        let is_told = told <= burnt && told + Duration::from_millis(5) > burnt;
+        match off.abs() < 0.01 && is_told {
+            true => Ok(()),
+            false => Err(format!("{burnt:?} instead of {asked:?}, of which {told:?} were told")),
+        }
     }
 
     #[test]

@@ -72,15 +72,15 @@ fn a_status_is_answered_and_the_connection_lives_on() {
 #[test]
 fn a_delay_holds_one_request_back_and_no_other() {
     let origin = faulty();
-    assert_eq!(post(&origin, "/.origin/fault?kind=delay&ms=1000"), 200);
+    assert_eq!(post(&origin, "/.origin/fault?kind=delay&ms=3000"), 200);
     let mut delayed = origin.client();
     let start = Instant::now();
     delayed.send("GET /bytes/1000 HTTP/1.1\r\nHost: a.example\r\n\r\n");
     // The delayed one took the fault first, or this one has it: tell them apart by the order.
     origin.wait("two connections", |status| status["accepted"].as_u64() >= Some(2));
     assert_eq!(origin.get("/.origin/health").status, 200);
-    assert!(start.elapsed() < Duration::from_millis(1000), "others are answered meanwhile");
+    assert!(start.elapsed() < Duration::from_secs(3), "others are answered meanwhile");
     assert_eq!(delayed.response("GET").unwrap().body.len(), 1000);
     // The origin's clock may be that of the turn's beginning.
-    assert!(start.elapsed() >= Duration::from_millis(900));
+    assert!(start.elapsed() >= Duration::from_millis(2900));
 }

@@ -3,7 +3,7 @@
 
 use crate::support::{Client, Response, Running};
 use ::model::{CachePolicy, DiskCost};
-use origin::{Config, content};
+use origin::{Config, Origin, content};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,12 +33,13 @@ fn the_second_request_for_a_target_is_a_hit() {
 
 #[test]
 fn fifty_concurrent_misses_on_a_target_cost_one_disk_read() {
-    // Slow enough that all fifty arrive while the disk is at it.
-    let origin = Running::start(scaled(10.0));
-    let mut clients: Vec<_> = (0..50).map(|_| origin.client()).collect();
+    // All fifty are there before the first is read, and the disk is slow.
+    let origin = Origin::bind(scaled(10.0)).unwrap();
+    let mut clients: Vec<_> = (0..50).map(|_| Client::new(origin.addr())).collect();
     for client in &mut clients {
         client.send("GET /bytes/40000/a HTTP/1.1\r\nHost: a.example\r\n\r\n");
     }
+    let origin = Running::serve(origin);
     let answers: Vec<_> =
         clients.iter_mut().map(|client| client.response("GET").unwrap()).collect();
     let target = content::target(Some("a.example"), "/bytes/40000/a");
@@ -86,16 +87,28 @@ fn a_miss_takes_as_long_as_the_disk_formula_says() {
     client.get("/.origin/health");
     // 527 us for the request, the disk, 16 * 24 us to send.
     let model = Duration::from_micros(527 + 384) + DiskCost::ASPLOS.read(8192);
-    let start = Instant::now();
-    client.get("/bytes/8192/a");
-    let took = start.elapsed();
-    // Early by the precision at most; late by what other tests on the machine make of it.
-    assert!(took > model - Duration::from_micros(100), "{took:?} for {model:?}");
-    assert!(took < model + Duration::from_millis(15), "{took:?} for {model:?}");
+    let took = (0..10).map(|number| {
+        let start = Instant::now();
+        client.get(&format!("/bytes/8192/{number}"));
+        start.elapsed()
+    });
+    let took: Vec<_> = took.collect();
+    // Early by the precision at most; late by what others on the machine make of it, which is not
+    // much for all ten.
+    let least = *took.iter().min().unwrap();
+    assert!(least > model - Duration::from_micros(100), "{took:?} for {model:?}");
+    assert!(least < model + Duration::from_millis(15), "{took:?} for {model:?}");
 }
 
 #[test]
 fn a_disk_bound_origin_serves_as_many_as_the_formula_says() {
+    // Others on the machine may take its processors from one round, not from all.
+    let rounds: Vec<_> = (0..5).map_while(|_| a_disk_bound_round().err()).collect();
+    assert!(rounds.len() < 5, "{rounds:?}");
+}
+
+/// Whether an origin served as many as the formula says; how many, if not.
+fn a_disk_bound_round() -> Result<(), String> {
     // So many clients that the disk has a tenth of a second of work while they take their time.
     let (scale, requests, clients) = (0.1, 400, 40);
     let origin = Running::start(scaled(scale));
@@ -113,9 +126,11 @@ fn a_disk_bound_origin_serves_as_many_as_the_formula_says() {
     });
     let rate = f64::from(requests) / start.elapsed().as_secs_f64();
     let model = 1.0 / (DiskCost::ASPLOS.read(8192).as_secs_f64() * scale);
-    assert!((rate / model - 1.0).abs() < 0.1, "{rate} requests/s, the formula says {model}");
-    let status = origin.status();
-    assert!(status["disk"]["utilisation"].as_f64().unwrap() > 0.8, "{status}");
+    let used = origin.status()["disk"]["utilisation"].as_f64().unwrap();
+    match (rate / model - 1.0).abs() < 0.1 && used > 0.8 {
+        true => Ok(()),
+        false => Err(format!("{rate} requests/s, the formula says {model}; the disk: {used}")),
+    }
 }
 
 #[test]

@@ -169,7 +169,11 @@ impl Client {
     /// Whether the other side has closed, cleanly or not, and sent nothing more.
     pub fn is_closed(&mut self) -> bool {
         assert!(self.held.is_empty(), "{:?}", self.held);
-        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+        match self.stream.read(&mut [0]) {
+            Ok(bytes) => bytes == 0,
+            // That was the patience of this side.
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
     }
 
     fn chunks(&mut self) -> Result<Vec<u8>, String> {

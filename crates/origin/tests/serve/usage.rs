@@ -75,7 +75,8 @@ fn samples_are_told_as_csv_too_and_outlive_the_origin() {
 
 #[test]
 fn the_load_is_told_of_the_last_period_and_of_this_moment() {
-    let config = Config { time_scale: 5.0, ..quick() };
+    // The disk is busy for two seconds and a half.
+    let config = Config { time_scale: 20.0, ..quick() };
     let origin = Running::start(config);
     let mut busy: Vec<Client> = (0..3).map(|_| origin.client()).collect();
     for (at, client) in busy.iter_mut().enumerate() {
