@@ -85,7 +85,8 @@ fn who_waits_too_long_is_503_and_leaves_its_place_in_the_queue() {
         let began = Instant::now();
         let mut waiting = [ask(&stage, "/a"), ask(&stage, "/b")];
         waiting.iter_mut().for_each(|client| is_503(&client.reply()));
-        assert!(began.elapsed() >= Duration::from_millis(200), "they had a place to wait in");
+        // A tick of 100 ms that is due when they come may count for the deadline.
+        assert!(began.elapsed() >= Duration::from_millis(100), "they had a place to wait in");
         assert_eq!(stage.waiting(0), 0, "who gave up takes no place");
     }
     eventually("they are counted", || stage.ends(Cause::QueueTimeout) == 6);
@@ -217,7 +218,7 @@ fn a_place_comes_back_after_every_kind_of_end() {
     });
     let stage = Stage::with(&[server.address], |setup| {
         setup.gate = Some((1, 0));
-        setup.settings.timeouts.first_byte = Duration::from_millis(200);
+        setup.settings.timeouts.first_byte = Duration::from_secs(2);
         setup.settings.retry.attempts = 0;
     });
     for path in ["/ok", "/close", "/reset", "/garbage", "/half", "/silence", "/tunnel", "/gone"] {

@@ -1,7 +1,7 @@
 //! Promise: whatever clients do, others are served promptly meanwhile, and afterwards nothing is
 //! left of it: no connection, no request in flight, no load in the books.
 
-use crate::peer::{End, Peer};
+use crate::peer::{End, Peer, STUCK};
 use crate::server::{Server, ok};
 use crate::stage::{Stage, eventually};
 use policy::{Dice, Edit, State};
@@ -243,7 +243,11 @@ fn thousands_of_silent_and_slow_clients_hold_nobody_up() {
     let count = WANTED.min(hard.saturating_sub(2_000) / 2) as usize;
     assert!(count > 100, "this needs descriptors: {hard} are allowed");
     let server = Server::saying("x");
-    let stage = Stage::with(&[server.address], |setup| setup.workers = 2);
+    let stage = Stage::with(&[server.address], |setup| {
+        setup.workers = 2;
+        // They are slow for as long as all of them take to come.
+        setup.settings.timeouts.head = Duration::from_secs(60);
+    });
     let mut crowd: Vec<TcpStream> = Vec::with_capacity(count);
     for at in 0..count {
         let mut stream = TcpStream::connect(stage.address).unwrap();
@@ -302,7 +306,7 @@ fn stopping_finishes_what_is_open_and_takes_nothing_new() {
     let mut busy = stage.client();
     busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     busy.head().unwrap();
-    let stopping = std::thread::spawn(move || stage.stop(PROMPT));
+    let stopping = std::thread::spawn(move || stage.stop(STUCK));
     eventually("nobody is let in", || TcpStream::connect(address).is_err());
     go.send(()).unwrap();
     assert_eq!(busy.take(4), b"abcd", "what was open is finished");

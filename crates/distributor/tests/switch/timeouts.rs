@@ -14,6 +14,13 @@ use std::time::{Duration, Instant};
 
 const SHORT: Duration = Duration::from_millis(300);
 
+/// For what must not end while others have the processors.
+const LONGER: Duration = Duration::from_secs(2);
+
+/// How much sooner than asked for a deadline may fire: it is counted in ticks, of which the one
+/// that is due when it is set may come at once.
+const TICK: Duration = Duration::from_millis(100);
+
 fn stage(servers: &[SocketAddr], change: impl FnOnce(&mut Timeouts)) -> Stage {
     Stage::with(servers, |setup| {
         setup.defer = false;
@@ -24,8 +31,8 @@ fn stage(servers: &[SocketAddr], change: impl FnOnce(&mut Timeouts)) -> Stage {
 #[test]
 fn a_head_that_drips_is_408() {
     let stage = stage(&[Server::nowhere()], |t| t.head = SHORT);
-    let mut client = stage.client();
     let began = Instant::now();
+    let mut client = stage.client();
     client.send("GET / HTTP/1.1\r\n");
     let mut dripping = crate::peer::Peer::over(client.stream().try_clone().unwrap());
     std::thread::spawn(move || {
@@ -35,23 +42,21 @@ fn a_head_that_drips_is_408() {
     });
     let reply = client.reply();
     assert_eq!(reply.status, 408, "drops do not make it wait longer");
-    assert!(began.elapsed() >= SHORT, "not before its time");
+    assert!(began.elapsed() >= SHORT - TICK, "not before its time");
     stage.settle();
 }
 
 #[test]
 fn a_later_head_that_drips_is_408_too_and_silence_between_requests_is_not() {
     let server = Server::saying("x");
-    let stage = stage(&[server.address], |t| (t.head, t.idle) = (SHORT, SHORT));
-    let mut client = stage.client();
-    client.get("/");
-    client.send("GET / HTTP/1.1\r\n");
-    assert_eq!(client.reply().status, 408);
-    let mut client = stage.client();
-    client.get("/");
-    assert_eq!(client.rest(), (Vec::new(), End::Closed), "an idle connection just ends");
-    let mut client = stage.client();
-    assert_eq!(client.rest(), (Vec::new(), End::Closed), "as does one that never spoke");
+    let stage = stage(&[server.address], |t| (t.head, t.idle) = (LONGER, LONGER));
+    let [mut late, mut idle, mut silent] = [(); 3].map(|()| stage.client());
+    late.get("/");
+    late.send("GET / HTTP/1.1\r\n");
+    idle.get("/");
+    assert_eq!(late.reply().status, 408);
+    assert_eq!(idle.rest(), (Vec::new(), End::Closed), "an idle connection just ends");
+    assert_eq!(silent.rest(), (Vec::new(), End::Closed), "as does one that never spoke");
 }
 
 #[test]
@@ -69,11 +74,11 @@ fn a_request_body_that_stops_is_408() {
 #[test]
 fn a_body_that_makes_progress_may_take_longer_than_its_time() {
     let server = Server::answering(|asked| ok(asked.body.len().to_string()));
-    let stage = stage(&[server.address], |t| (t.body, t.first_byte) = (SHORT, SHORT));
+    let stage = stage(&[server.address], |t| (t.body, t.first_byte) = (LONGER, LONGER));
     let mut client = stage.client();
     let began = Instant::now();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    while began.elapsed() < 3 * SHORT {
+    while began.elapsed() < LONGER + Duration::from_millis(500) {
         assert!(client.send("1\r\nx\r\n"));
         std::thread::park_timeout(Duration::from_millis(20));
     }
@@ -104,7 +109,7 @@ fn a_client_that_stops_reading_is_given_up() {
         peer.send("HTTP/1.1 200 OK\r\n\r\n");
         while peer.send([b'x'; 100_000]) {}
     });
-    let stage = stage(&[server.address], |t| t.body = SHORT);
+    let stage = stage(&[server.address], |t| t.body = LONGER);
     let mut client = stage.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     stage.settle();
@@ -122,7 +127,7 @@ fn a_server_that_does_not_take_the_connection_is_502() {
     let stage = stage(&[address], |t| t.connect = SHORT);
     let reply = stage.get("/");
     assert_eq!(reply.status, 502);
-    assert!(began.elapsed() >= SHORT);
+    assert!(began.elapsed() >= SHORT - TICK);
     stage.settle();
     assert_eq!(stage.ends(Cause::Connect), 1);
 }
