@@ -236,6 +236,8 @@ fn clients_of_a_dead_server_are_reset_promptly_and_nobody_else_is() {
                     client
                 })
                 .collect();
+            // Those of the address before have left.
+            assert!(becomes(PATIENCE, || one_way.front.books().book(0).open == 10));
             set(State::Down);
             let began = Instant::now();
             assert_eq!(one_way.front.reset(0, usize::MAX), 10);
