@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(15);
 fn operator_after(strangers: impl Fn(&mut TcpStream) + Send + 'static) {
     let local = "127.0.0.1:0".parse().unwrap();
     let admin = Admin::bind(&Bind::Tcp(local, Token::new(TOKEN).unwrap())).unwrap();
-    let admin = admin.with_request_max(Duration::from_millis(100));
+    let admin = admin.with_request_max(Duration::from_secs(1));
     let address = admin.address().unwrap();
     let supervisor = Supervisor::with_log(Arc::new(Fake::new(&["a"])), Box::new(|_| ()));
     let control = Control::start(supervisor, vec![admin]).unwrap();

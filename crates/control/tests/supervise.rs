@@ -240,11 +240,15 @@ async fn servers_are_not_probed_in_lockstep() {
     })
     .await;
     let asked = asked.lock().unwrap();
-    let fifth = |index| asked.iter().filter(|(i, _)| *i == index).nth(4).unwrap().1;
-    let fifths: Vec<_> = (0..names.len()).map(fifth).collect();
-    let spread = *fifths.iter().max().unwrap() - *fifths.iter().min().unwrap();
-    // Six uniform phases of 200 ms lie within 5 ms once in about ten million runs.
-    assert!(spread > Duration::from_millis(5), "all within {spread:?}");
+    let time = |index, round| asked.iter().filter(|(i, _)| *i == index).nth(round).unwrap().1;
+    let spread = |round| {
+        let times: Vec<_> = (0..names.len()).map(|index| time(index, round)).collect();
+        *times.iter().max().unwrap() - *times.iter().min().unwrap()
+    };
+    // Six uniform phases of 200 ms lie within 5 ms once in about ten million runs. Where others
+    // have the processors, those of a round may be noted together, but not those of each.
+    let widest = (1..5).map(spread).max().unwrap();
+    assert!(widest > Duration::from_millis(5), "all within {widest:?}");
 }
 
 #[tokio::test]

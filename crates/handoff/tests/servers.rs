@@ -20,7 +20,7 @@ use testbed::{Host, Plan, TestBed, Variant, content};
 
 /// What a client that is reset or let go may wait for that: far less than a retransmission that
 /// nobody answers.
-const PROMPT: Duration = Duration::from_secs(2);
+const PROMPT: Duration = Duration::from_secs(6);
 
 fn assert_from(reply: &Reply, status: u16, server: u16) {
     assert_eq!((reply.status, reply.server()), (status, Some(server)), "{}", reply.head);

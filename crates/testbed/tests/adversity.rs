@@ -157,11 +157,12 @@ fn a_link_whose_holder_is_killed_is_dead_until_it_is_taken_again() {
     let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "held"));
     let at = bed.server(1).at(80)[0];
-    let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(300));
-    bed.enter(Host::Client, connect).unwrap().unwrap();
+    let connect = |patience| move || TcpStream::connect_timeout(&at, patience);
+    bed.enter(Host::Client, connect(PATIENCE)).unwrap().unwrap();
     holder.kill().unwrap();
     holder.wait().unwrap();
-    assert!(bed.enter(Host::Client, connect).unwrap().is_err());
+    let brief = Duration::from_millis(300);
+    assert!(bed.enter(Host::Client, connect(brief)).unwrap().is_err());
     drop(bed.wire(Host::Client).unwrap());
     get(&bed, at.ip(), "/1500").unwrap();
 }
