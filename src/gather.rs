@@ -61,6 +61,8 @@ pub struct Gather {
     /// It is over.
     halt: Arc<Notify>,
     running: Mutex<Option<Running>>,
+    /// How long an agent has for its first answer.
+    first: Duration,
 }
 
 /// Who is asked, and how often.
@@ -113,7 +115,7 @@ impl Gather {
     pub fn new(shared: Arc<Shared>) -> Arc<Self> {
         let (known, ear) = (Mutex::default(), OnceLock::new());
         let (wake, halt, running) = (Arc::default(), Arc::default(), Mutex::default());
-        Arc::new(Self { shared, known, ear, wake, halt, running })
+        Arc::new(Self { shared, known, ear, wake, halt, running, first: DEADLINE_FIRST })
     }
 
     /// Tells `ear` from now on what servers say. Once in a process.
@@ -152,7 +154,7 @@ impl Gather {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = &*running {
             // Late: what is not known of a server is relayed until it is.
-            let _late = running.asked.recv_timeout(DEADLINE_FIRST + DEADLINE_FIRST);
+            let _late = running.asked.recv_timeout(self.first * 2);
         }
     }
 
@@ -293,7 +295,7 @@ impl Gather {
                 continue;
             }
             let fresh = health.answers + health.failures == 0;
-            let deadline = if fresh { DEADLINE_FIRST } else { period.min(DEADLINE_MAX) };
+            let deadline = if fresh { self.first } else { period.min(DEADLINE_MAX) };
             asked.spawn(async move {
                 let load = fetch_load(&address, deadline).await;
                 (id, address, load.map_err(|fault| fault.to_string()))

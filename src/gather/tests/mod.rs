@@ -20,7 +20,10 @@ fn gather(config: &Config) -> Arc<Gather> {
         routes: Vec::new(),
         backends: Vec::new(),
     };
-    Gather::new(Arc::new(Shared::new(live, desk, 1)))
+    let mut gather = Gather::new(Arc::new(Shared::new(live, desk, 1)));
+    // Others may have the processors for a while.
+    Arc::get_mut(&mut gather).unwrap().first = PATIENCE;
+    gather
 }
 
 fn config(agents: &[String]) -> Config {
@@ -167,7 +170,7 @@ fn a_list_that_does_not_come_holds_up_no_report_and_not_the_end() {
     assert_eq!(loads, 10, "one list at a time, and loads go on meanwhile");
     let began = std::time::Instant::now();
     gather.stop();
-    assert!(began.elapsed() < DEADLINE_MAX, "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
 }
 
 #[test]
