@@ -116,7 +116,7 @@ fn a_relays_policy_goes_by_what_servers_report_each_period() {
     let busy: [Arc<AtomicU32>; 2] = [Arc::new(AtomicU32::new(90)), Arc::new(AtomicU32::new(10))];
     let servers = ["one", "two"].map(|name| answer(move |_| name.to_owned()));
     let mut text = "workers = 1\n[listen.web]\naddress = \"127.0.0.1:0\"\n[agents]\n\
-                    period = \"100ms\"\n[health]\nkind = \"off\"\n[policy]\nname = \"lard\"\n\
+                    period = \"1s\"\n[health]\nkind = \"off\"\n[policy]\nname = \"lard\"\n\
                     metric = \"utilisation\"\n[slow_start]\ntime = \"off\"\n"
         .to_owned();
     for ((server, name), busy) in servers.iter().zip(["one", "two"]).zip(&busy) {

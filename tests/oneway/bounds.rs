@@ -158,7 +158,7 @@ fn answers(site: &Site, turn: &mut usize) -> BTreeSet<String> {
 #[test]
 fn the_queue_of_a_disk_as_its_agent_reports_it_decides_in_extended_lard() {
     let setup = Setup {
-        oneway: "agent_period = \"100ms\"",
+        oneway: "agent_period = \"1s\"",
         ..Setup::new("multi-handoff", "name = \"lard-ext\"")
     };
     on(setup, |site| {

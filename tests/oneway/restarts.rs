@@ -113,7 +113,7 @@ fn after_sigterm_connections_go_on_and_nothing_new_is_taken() {
                 files.iter().take(4).for_each(|file| drop(client.fetch(file)));
             }
             // Each of 80 that waited for its client's repetition would have taken 200 ms.
-            assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
             let vip = (site.bed.vip().v4, 80).into();
             let connect = || std::net::TcpStream::connect_timeout(&vip, Duration::from_secs(5));
             let fresh = site.bed.enter(testbed::Host::Client, connect).unwrap();

@@ -64,7 +64,7 @@ impl Setup {
             Variant::Routed => "routed",
         };
         let health = match self.checked {
-            true => "interval = \"100ms\"\ntimeout = \"200ms\"\nfall = 2\nrise = 1\n",
+            true => "interval = \"100ms\"\ntimeout = \"1s\"\nfall = 3\nrise = 1\n",
             false => "kind = \"off\"\n",
         };
         let mut text = format!(

@@ -125,7 +125,7 @@ fn a_drained_server_finishes_what_it_has_and_gets_nothing_new() {
 
 #[test]
 fn silent_connections_are_forgotten_and_so_are_clients_that_vanished() {
-    let setup = Setup { oneway: "idle = \"2s\"", ..Setup::new("handoff", "name = \"lard\"") };
+    let setup = Setup { oneway: "idle = \"5s\"", ..Setup::new("handoff", "name = \"lard\"") };
     on(setup, |site| {
         let files = files();
         let mut silent = site.clients(10);

@@ -79,7 +79,7 @@ fn a_request_that_is_no_http_is_refused_and_not_spliced() {
 
 #[test]
 fn a_silent_connection_is_cut_and_one_that_speaks_is_not() {
-    let brief = "[timeouts]\nidle = \"1s\"\nfirst_byte = \"1s\"\nbody = \"1s\"\n";
+    let brief = "[timeouts]\nidle = \"3s\"\nfirst_byte = \"3s\"\nbody = \"3s\"\n";
     let Some(site) = Site::before(&[origin()], brief) else { return };
     let (mut lively, mut silent) = (site.client(), site.client());
     ask(&mut silent, 10);
@@ -91,12 +91,12 @@ fn a_silent_connection_is_cut_and_one_that_speaks_is_not() {
     }
     let ((rest, end), after) = ended.join().unwrap();
     assert_eq!((rest.len(), end), (0, End::Reset));
-    assert!((1.0..5.0).contains(&after.as_secs_f64()), "after {after:?}");
+    assert!((2.9..15.0).contains(&after.as_secs_f64()), "after {after:?}");
     // Far longer than anybody may be silent.
     let speaking = Instant::now();
     eventually("it has spoken for long", || {
         ask(&mut lively, 10);
-        speaking.elapsed().as_secs_f64() > 2.5
+        speaking.elapsed().as_secs_f64() > 5.0
     });
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// Long without a byte: nothing more fits anywhere.
-const STILL: Duration = Duration::from_millis(500);
+const STILL: Duration = Duration::from_secs(3);
 
 /// What a switch may hold of one way, with the sockets of all four ends: the backlog, the switch's
 /// receive buffer and the largest send buffers (`tcp_wmem`) of switch and sender, and what the
