@@ -99,7 +99,7 @@ fn each_kind_of_bad_reply_is_its_own_cause() {
             let outcome = play(&Scenario {
                 manner,
                 content: Some(content),
-                timeout: Duration::from_millis(if cause == Cause::Timeout { 80 } else { 20_000 }),
+                timeout: Duration::from_millis(if cause == Cause::Timeout { 2000 } else { 20_000 }),
                 ..scenario(server.address, site, users)
             });
             assert_eq!(only(&outcome, cause), 1, "{cause} {manner:?}");
