@@ -1,7 +1,7 @@
 # One line for each thing there is to do. `make` alone lists them.
 # The tools: cargo; a C compiler for zstd and as the linker (`make cc` installs it by apt); clang,
 # libelf and zlib for the kernel's side (`make bpf`); for tests in network namespaces, which need root,
-# iproute2, nginx and tcpdump (`make bed`).
+# iproute2, nginx, tcpdump and bpftool (`make bed`).
 
 CARGO ?= cargo
 export RUST_BACKTRACE = 1
@@ -122,6 +122,7 @@ bed: ## install what tests in network namespaces need by apt, if this is root
 		command -v nsenter >/dev/null || missing="$$missing util-linux"; \
 		command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 		command -v tcpdump >/dev/null || missing="$$missing tcpdump"; \
+		command -v bpftool >/dev/null || missing="$$missing bpftool"; \
 		[ -z "$$missing" ] || [ -n "$(AS_ROOT)" ] || { echo "installing$$missing by apt"; $(APT) $$missing; }
 
 peers: ## install HAProxy, nginx and Apache, which experiments compare with, by apt, if there are none

@@ -9,7 +9,8 @@ use std::process::Command;
 
 /// What `bpftool` says of `subject`, as JSON; `None`: there is no such thing.
 fn bpftool(subject: &[&str]) -> Option<Value> {
-    let output = Command::new("bpftool").arg("-j").args(subject).output().unwrap();
+    let output = Command::new("bpftool").arg("-j").args(subject).output();
+    let output = output.expect("this needs bpftool (make bed, or apt install bpftool)");
     output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
 }
 
