@@ -229,7 +229,7 @@ fn another_shape_of_gaps_keeps_the_rate() {
     let text = format!("{HASTY}[arrivals]\nrate = 40\n");
     let scenario = write(folder.path(), "own.toml", &text);
     let args = [&server.url, "--scenario", &scenario, "--arrivals", "constant"];
-    let found = object(&[&args[..], &["--duration", "3s", "--warm-up", "0s"]].concat());
+    let found = object(&[&args[..], &["--duration", "2990ms", "--warm-up", "0s"]].concat());
     assert!(found["when"].as_str().unwrap().starts_with("40 sessions a second"), "{found}");
     assert_eq!(found["sessions"], 119, "one each 25 ms, from the first of them on");
 }
