@@ -167,7 +167,8 @@ fn a_scenario_of_ones_own_is_measured_elsewhere_and_lies_beside_its_numbers() {
     assert_eq!(code, Some(0), "{said}");
     let there = folder.path().join("out/clubweb-static");
     assert_eq!(read(&there.join("scenario.toml")), small(experiment.scenario));
-    assert!(read(&there.join("README.md")).contains("small-file"));
+    let page = read(&there.join("README.md"));
+    assert!(page.contains("small-file") && page.contains("--scenario scenario.toml"), "{page}");
     // What is there is not mixed with what comes of another scenario.
     fs::write(&mine, small(experiment.scenario).replace("[2]", "[3]")).expect("written");
     let refused = |args: &[&str], word: &str| {
@@ -175,6 +176,7 @@ fn a_scenario_of_ones_own_is_measured_elsewhere_and_lies_beside_its_numbers() {
         assert!(code == Some(2) && said.contains(word), "{code:?} {said}");
     };
     refused(&asked, "another scenario");
+    refused(&["clubweb-static", "--quick", "--again", "--out", &out], "another scenario");
     refused(&["lard", "cap", "--scenario", &mine, "--out", &out], "one experiment");
     refused(&["lard", "--scenario", &path("none.toml"), "--out", &out], "cannot read");
     refused(&["lard", "--scenario", &mine, "--out", &out], "no scenario of lard: TOML");

@@ -31,11 +31,9 @@ pub fn run(args: &Flags) -> Outcome {
         }
     };
     let size = if args.quick { Size::Quick } else { Size::Full };
-    let other = args.scenario.as_deref().map(|path| other(path, &chosen, size, &args.out));
-    let other = match other {
-        None => None,
-        Some(Ok(text)) => Some(text),
-        Some(Err(message)) => return exit::usage(&message),
+    let other = match other(args, &chosen, size) {
+        Ok(other) => other,
+        Err(message) => return exit::usage(&message),
     };
     crate::limits::connections_allowed(CONNECTIONS);
     // To learn at the end that nothing can be written would cost half an hour.
@@ -92,26 +90,35 @@ fn list(out: &mut impl Write) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A scenario of the user's, or what is wrong with asking for it.
-fn other(path: &Path, chosen: &[&Experiment], size: Size, out: &Path) -> Result<String, String> {
-    let name = path.display();
-    let [experiment] = chosen else {
-        return Err(format!("--scenario {name} is of one experiment: name that one only"));
-    };
+/// A scenario of the user's, if there is one; or what is wrong with it, or with measuring where
+/// another one was measured.
+fn other(args: &Flags, chosen: &[&Experiment], size: Size) -> Result<Option<String>, String> {
     let read = |path: &Path| {
         std::fs::read_to_string(path)
             .map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
-    let (text, there) = (read(path)?, out.join(experiment.name).join("scenario.toml"));
-    let planned = (experiment.plan)(&text, size);
-    planned.map_err(|error| format!("{name} is no scenario of {}: {error:#}", experiment.name))?;
-    if there.exists() && read(&there)? != text {
-        return Err(format!(
-            "{} is another scenario: give what comes of {name} a folder of its own by --out",
-            there.display()
-        ));
+    let mut other = None;
+    if let Some(path) = &args.scenario {
+        let name = path.display();
+        let [experiment] = chosen else {
+            return Err(format!("--scenario {name} is of one experiment: name that one only"));
+        };
+        let text = read(path)?;
+        (experiment.plan)(&text, size)
+            .map_err(|error| format!("{name} is no scenario of {}: {error:#}", experiment.name))?;
+        other = Some(text);
     }
-    Ok(text)
+    for experiment in chosen {
+        let there = args.out.join(experiment.name).join("scenario.toml");
+        if there.exists() && read(&there)? != other.as_deref().unwrap_or(experiment.scenario) {
+            return Err(format!(
+                "{} is another scenario than is to be measured: measure it with --scenario, or \
+                 give the results another folder by --out",
+                there.display()
+            ));
+        }
+    }
+    Ok(other)
 }
 
 /// Pictures and pages from the numbers in a folder.

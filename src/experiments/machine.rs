@@ -1,20 +1,26 @@
 //! Where and when something was measured.
 
-use super::Size;
 use super::peers::Program;
+use super::{Experiment, Notes, Size};
 use std::fs;
 use std::process::Command;
+use xxhash_rust::xxh3::xxh3_64;
 
-/// The circumstances of a measurement that begins now.
-pub fn notes(experiment: &str, size: Size) -> Vec<(String, String)> {
+/// What is said of a scenario of one's own.
+pub(super) const OTHER_SCENARIO: &str = " --scenario scenario.toml";
+
+/// The circumstances of a measurement that begins now, and what is measured.
+pub fn notes(experiment: &Experiment, scenario: &str, size: Size) -> Notes {
     let quick = if size == Size::Quick { " --quick" } else { "" };
+    let own = if scenario == experiment.scenario { "" } else { OTHER_SCENARIO };
     let peers = [Program::HaProxy, Program::Nginx, Program::Apache];
     let version = |peer: &Program| {
         peer.version().unwrap_or_else(|| format!("{} not installed, skipped", peer.name()))
     };
     let versions: Vec<String> = peers.iter().map(version).collect();
     let pairs = [
-        ("command", format!("baton experiment {experiment}{quick}")),
+        ("command", format!("baton experiment {}{quick}{own}", experiment.name)),
+        ("scenario", format!("{:016x} (xxh3)", xxh3_64(scenario.as_bytes()))),
         ("size", size.name().to_owned()),
         ("machine", machine()),
         ("date", said("date", &["--utc", "+%Y-%m-%dT%H:%M:%SZ"])),

@@ -145,7 +145,7 @@ impl Experiment {
         size: Size,
         known: Option<Table>,
     ) -> Result<Option<Table>> {
-        let now = machine::notes(self.name, size);
+        let now = machine::notes(self, scenario, size);
         let mut jobs = (self.plan)(scenario, size)
             .with_context(|| format!("the scenario of {}", self.name))?;
         let order: Vec<Row> = jobs.iter().map(|job| job.row.clone()).collect();
@@ -208,16 +208,12 @@ impl Experiment {
         write("README.md", &page::readme(self, &Table::parse(&text)?))
     }
 
-    /// Writes what was measured to `<folder>/<name>`, where the page says that it is. A scenario
-    /// that is there already stays.
+    /// Writes what was measured to `<folder>/<name>`, where the page says that it is.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn save_scenario(&self, scenario: &str, folder: &Path) -> Result<()> {
         let path = folder.join(self.name).join("scenario.toml");
-        if path.exists() {
-            return Ok(());
-        }
         fs::write(&path, scenario).with_context(|| format!("cannot write {}", path.display()))
     }
 }
@@ -235,10 +231,14 @@ fn chained(known: &Table, now: &Notes, points: &str) -> Notes {
 /// The rows of a table that need not be measured again: those that are planned and that others did
 /// not disturb.
 fn kept(known: &Table, planned: &[Row], notes: &Notes) -> Result<Vec<Row>> {
-    for key in ["machine", "size"] {
+    for key in ["machine", "size", "scenario"] {
         let now = notes.iter().find(|(known, _)| known == key).map_or("", |(_, text)| text);
         let then = known.note(key);
-        ensure!(now == then, "what is there was measured with {key} {then}, and this is {now}");
+        ensure!(
+            now == then,
+            "what is there was measured with {key} {then}, and this is {now}: measure all of it, \
+             without --again"
+        );
     }
     let is_planned = |row: &Row| planned.iter().any(|planned| planned.is_of(row));
     let good = known.rows.iter().filter(|row| !row.is_disturbed() && is_planned(row));

@@ -2,6 +2,7 @@
 //! docs/RESULTS-LIVE.md. Made from the tables alone.
 
 use super::claims::{CLAIMS, LiveClaim, Tables};
+use super::machine::OTHER_SCENARIO;
 use super::picture::axis;
 use super::table::short;
 use super::{EXPERIMENTS, Experiment, Table};
@@ -91,7 +92,8 @@ fn section(experiment: &Experiment, table: &Table, folder: &str) -> String {
         collapsed(experiment.paper),
         collapsed(experiment.here)
     );
-    if !experiment.left_out.is_empty() {
+    let own = !table.note("command").ends_with(OTHER_SCENARIO);
+    if own && !experiment.left_out.is_empty() {
         let _ = write!(
             text,
             "Not measured, for all experiments have half an hour together: {}. A scenario that \

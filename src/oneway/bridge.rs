@@ -90,13 +90,12 @@ impl Bridge {
     }
 
     /// Writes all rows once more: they name interfaces by number, and one may have been made anew.
-    /// False: the kernel finds no way to some server.
-    pub(super) fn write_rows(&self) -> bool {
+    pub(super) fn write_rows(&self) {
         let tables = self.tables();
-        let rows = tables.roster.entries();
-        let unwritten =
-            rows.filter(|(slot, one)| self.fabric.set_row(*slot, Some(one.row)).is_err());
-        unwritten.count() == 0
+        for (slot, one) in tables.roster.entries() {
+            // A server to which the kernel finds no way is one that does not answer checks either.
+            let _unreachable = self.fabric.set_row(slot, Some(one.row));
+        }
     }
 
     /// Lets the kernel answer a request line as the policy promised for its target.

@@ -14,8 +14,10 @@ pub(super) struct Posts(Mutex<Seen>);
 #[derive(Default)]
 struct Seen {
     posts: BTreeMap<String, Post>,
-    /// Whether rows may name an interface by a number that it had before.
-    stale: bool,
+    /// So many times more rows are written anew: they may name an interface by a number that it had
+    /// before, or one that servers are behind only until the interface that came back has its
+    /// addresses and routes.
+    unsure: u32,
 }
 
 #[derive(Default)]
@@ -47,7 +49,7 @@ impl Posts {
             match bridge.fabric().attach(&interface) {
                 Ok(()) => {
                     *post = Post { restored: post.restored + 1, ..Post::default() };
-                    seen.stale = true;
+                    seen.unsure = LOOKS;
                     events.push(event(&interface, Some("detached"), "attached", BACK.to_owned()));
                 }
                 Err(error) => {
@@ -60,8 +62,10 @@ impl Posts {
                 }
             }
         }
-        // Servers may be out of reach for a moment still.
-        seen.stale = seen.stale && !bridge.write_rows();
+        if seen.unsure > 0 {
+            bridge.write_rows();
+            seen.unsure -= 1;
+        }
         events
     }
 
@@ -81,6 +85,10 @@ impl Posts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Looks, of which there is about one a second, within which an interface that came back has its
+/// addresses and routes.
+const LOOKS: u32 = 60;
 
 /// What it means that the program is missing.
 const OFF: &str = "the front-end's program was taken off, or the interface was made anew: until it \

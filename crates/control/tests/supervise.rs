@@ -246,9 +246,11 @@ async fn servers_are_not_probed_in_lockstep() {
         *times.iter().max().unwrap() - *times.iter().min().unwrap()
     };
     // Six uniform phases of 200 ms lie within 5 ms once in about ten million runs. Where others
-    // have the processors, those of a round may be noted together, but not those of each.
-    let widest = (1..5).map(spread).max().unwrap();
-    assert!(widest > Duration::from_millis(5), "all within {widest:?}");
+    // have the processors, those of a round may be noted together or torn apart, but not those of
+    // three.
+    let mut spreads: Vec<_> = (1..5).map(spread).collect();
+    spreads.sort_unstable();
+    assert!(spreads[2] > Duration::from_millis(5), "{spreads:?}");
 }
 
 #[tokio::test]

@@ -163,6 +163,9 @@ static __always_inline int acquaintance(struct __sk_buff *skb, struct passage *t
 	/* Whoever sent this does not know the connection: the server's stack judges, we learn nothing. */
 	if (!in_window(flow, &t->p))
 		return send_plain(skb, &t->p, flow, holder);
+	/* An interface that was made anew has another number. */
+	if (!t->answered && flow->ifindex != t->ifindex)
+		flow->ifindex = t->ifindex;
 	if (holder->state == SERVER_DOWN || holder->state == SERVER_NONE)
 		return reset_client(skb, t, flow);
 	/* Or it says that there was a FIN, which came too early to be believed. */

@@ -37,3 +37,18 @@ fn a_program_that_is_missing_is_put_back_as_soon_as_it_can_be_and_each_step_is_s
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!((view.attached, view.fault, view.restored), (true, None, 2));
 }
+
+#[test]
+fn rows_are_written_anew_for_a_while_since_routes_come_later_than_interfaces() {
+    let site = Site::new(&config(1, "handoff", ""));
+    let written = || {
+        // What was written by a route of before.
+        site.fake.state().rows.clear();
+        site.oneway.keeper().look();
+        !site.fake.state().rows.is_empty()
+    };
+    assert!(!written(), "nothing has changed");
+    site.fake.state().missing = true;
+    assert_eq!((0..60).filter(|_| written()).count(), 60);
+    assert!(!written(), "a minute later routes are there");
+}

@@ -13,6 +13,8 @@ pub struct FlowView {
     pub client: SocketAddr,
     /// Our address.
     pub vip: SocketAddr,
+    /// The number of the interface that its client was heard on last.
+    pub interface: u32,
     /// How it is delivered.
     pub delivery: Delivery,
     /// The slot of the server that has it.
@@ -55,6 +57,7 @@ impl Front {
             list.push(FlowView {
                 client: key.client(),
                 vip: key.vip(),
+                interface: flow.ifindex,
                 delivery: delivery(flow.delivery),
                 holder: u16::try_from(flow.holder).unwrap_or(u16::MAX),
                 open: flow.counted != NOBODY,

@@ -33,6 +33,7 @@ pub const FIXTURES: &[Fixture] = &[
     ("a port used again without a SYN does not", no_reuse),
     ("the end of another handshake on a port in use is absorbed", other_handshake),
     ("a router's word about the size of a reply goes to the holder", too_large),
+    ("a client that comes by another interface is answered by that one", by_another_interface),
 ];
 
 pub const ROUTED: &[Fixture] = &[
@@ -63,6 +64,18 @@ fn same(t: &Stage<'_>) {
         let frame = t.forwarded(&next, &first, 0);
         t.sees(&next).is(REDIRECTED, "repeated forwarded", &frame);
     }
+}
+
+fn by_another_interface(t: &Stage<'_>) {
+    let (client, _) = after_reply(t, MULTI);
+    let heard_on = || {
+        let all = t.front.list(usize::MAX);
+        all.iter().find(|flow| flow.client == client.at).unwrap().interface
+    };
+    assert_eq!(heard_on(), t.interface);
+    let loopback = 1;
+    t.tried(&client.says(get("/first")).frame(), loopback, 0);
+    assert_eq!(heard_on(), loopback);
 }
 
 fn query(t: &Stage<'_>, next: &Segment, first: &Segment) -> Letter {
