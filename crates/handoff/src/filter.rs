@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn piece(kind: u16, value: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(4 + value.len()).unwrap();
+        let length = u16::try_from(4 + value.len()).expect("it is short");
         let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
         bytes.extend(value);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn message(kind: u16, body: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(HEAD_BYTES + body.len()).unwrap();
+        let length = u32::try_from(HEAD_BYTES + body.len()).expect("it is short");
         let head = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10]].concat();
         [&head, body].concat()
     }
@@ -194,12 +194,16 @@ mod tests {
         let options = piece(TCA_OPTIONS | 0x8000, &[piece(6, &[1; 7]), named].concat());
         let body = [&[0; FILTER_BYTES][..], &piece(TCA_KIND, b"bpf\0"), &options].concat();
         let whole = message(RTM_NEWTFILTER, &body);
-        assert_eq!(read(&whole).unwrap().as_deref(), Some(Role::Back.ingress()));
+        assert_eq!(read(&whole).expect("it is whole").as_deref(), Some(Role::Back.ingress()));
         for length in 0..whole.len() {
             assert!(read(&whole[..length]).is_err(), "{length}");
             // The same, of a length that is said.
             let cut = message(RTM_NEWTFILTER, &body[..length.min(body.len() - 1)]);
-            assert!(read(&cut).unwrap().is_none_or(|name| name == Role::Back.ingress()));
+            assert!(
+                read(&cut)
+                    .expect("its length is said")
+                    .is_none_or(|name| name == Role::Back.ingress())
+            );
         }
     }
 
@@ -207,8 +211,8 @@ mod tests {
     fn no_filter_is_none_and_another_refusal_an_error() {
         let refused =
             |errno: Errno| message(NLMSG_ERROR, &errno.raw_os_error().wrapping_neg().to_ne_bytes());
-        assert_eq!(read(&refused(Errno::NOENT)).unwrap(), None);
-        assert_eq!(read(&refused(Errno::INVAL)).unwrap(), None);
+        assert_eq!(read(&refused(Errno::NOENT)).expect("an answer"), None);
+        assert_eq!(read(&refused(Errno::INVAL)).expect("an answer"), None);
         assert_eq!(
             read(&refused(Errno::PERM)).unwrap_err().kind(),
             io::ErrorKind::PermissionDenied

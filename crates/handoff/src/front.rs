@@ -350,12 +350,8 @@ pub(crate) fn code(delivery: Delivery) -> u8 {
 
 /// What a code stands for.
 pub(crate) fn delivery(code: u8) -> Delivery {
-    match code {
-        2 => Delivery::Handoff,
-        3 => Delivery::Multi,
-        4 => Delivery::Forward,
-        _ => Delivery::Relay,
-    }
+    let others = [Delivery::Handoff, Delivery::Multi, Delivery::Forward];
+    others.into_iter().find(|one| self::code(*one) == code).unwrap_or(Delivery::Relay)
 }
 
 /// Our address on the way to a server, and the interface that has it.

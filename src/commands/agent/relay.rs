@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn an_agent_that_listens_on_every_address_leaves_its_relay_none() {
         // Kept, so that nobody else is given the port when the agent lets it go.
-        let kept = testbed::Port::kept().unwrap();
-        let taken = TcpListener::bind(kept.address()).unwrap();
+        let kept = testbed::Port::kept().expect("a port is left");
+        let taken = TcpListener::bind(kept.address()).expect("it is kept for this");
         let plan = Plan {
             settings: Settings::default(),
             workers: 1,
